@@ -44,11 +44,11 @@ class Star:
         (self.config.parent / "peers").mkdir()
         self._edit(self.config, {'# directory = "/etc/polypath/peers.d"': 'directory = "peers"',
                                  '# state = "/var/lib/polypath"': f'state = "{bed.dir / "state"}"',
-                                 "/run/polypath.sock": str(self.socket)})
+                                 "/run/polypath/control.sock": str(self.socket)})
         self.configs = [bed.dir / f"client{n}" / "polypath.toml" for n in range(clients)]
         for n, config in enumerate(self.configs):
             back = self._init(2 + n, paste.split()[1:], config)
-            self._edit(config, {"/run/polypath.sock": str(bed.dir / f"client{n}.sock")})
+            self._edit(config, {"/run/polypath/control.sock": str(bed.dir / f"client{n}.sock")})
             self._run(1, *back.split()[1:], self.config)
         self.server = self._up(1, self.config)
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use ipnet::IpNet;
+use polypath_daemon::SOCKET;
 use polypath_hop::HopConfig;
 use polypath_node::Clock;
 use polypath_testbed::emulated_link::EmulatedLink;
@@ -58,8 +59,7 @@ pub fn configure(dir: &Path, links: usize) -> Result<(), Failure> {
         let called: Vec<_> = (0..links).filter(|_| side == 0).map(at).collect();
         let text = template::config(&dir.join(format!("{name}.pem")), Ok(network(side)), None, &[])
             + &template::peer(hits[1 - side], &called, &[inner(1 - side).into()]);
-        let text =
-            text.replace("/run/polypath.sock", &dir.join(format!("{name}.sock")).display().to_string());
+        let text = text.replace(SOCKET, &dir.join(format!("{name}.sock")).display().to_string());
         let file = dir.join(format!("{name}.toml"));
         let failed = |e| Failure::system(format!("cannot write {}", file.display()), e);
         fs::write(&file, text).map_err(failed)?;

@@ -87,7 +87,7 @@ duplicate = []
 
 [control]
 # The socket that `polypath status` and `polypath down` use.
-socket = \"/run/polypath.sock\"
+socket = \"/run/polypath/control.sock\"
 # A group, best one of its own, whose members may use the socket; without one only root and the daemon's user may.
 # group = \"polypath-admin\"
 

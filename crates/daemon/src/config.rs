@@ -36,6 +36,8 @@ pub use reached::{EXAMPLE as ADDRESS_EXAMPLE, wrong_address};
 pub use transport::Transport;
 pub use wording::TAG_SOURCE;
 
+/// Where the control socket is if nobody says otherwise.
+pub const SOCKET: &str = "/run/polypath/control.sock";
 /// Packets of calls and games are to wait no longer behind bulk data in the queues of links that nobody else fills.
 const QUEUE_TARGET: Duration = Duration::from_millis(10);
 
@@ -280,7 +282,7 @@ impl Default for DaemonConfig {
 
 impl Default for Control {
     fn default() -> Self {
-        Self { socket: "/run/polypath.sock".into(), group: None }
+        Self { socket: SOCKET.into(), group: None }
     }
 }
 

@@ -59,6 +59,8 @@ pub enum Answer {
     Ending,
     /// What it was asked for is done.
     Done,
+    /// It is done, and something in the configuration may be a mistake.
+    DoneBut(Vec<String>),
     /// It is not.
     Refused {
         /// Why.

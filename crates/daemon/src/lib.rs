@@ -40,7 +40,7 @@ mod status;
 mod view;
 mod volume;
 
-pub use config::{Config, ConfigError, IdentityConfig, Place};
+pub use config::{Config, ConfigError, IdentityConfig, Place, SOCKET};
 pub use daemon::{Daemon, DaemonError};
 pub use interfaces::{InterfaceStatus, Use};
 pub use leases::LeaseError;

@@ -150,15 +150,16 @@ impl PathsChange {
 
 impl Daemon {
     /// Warns of what `[paths]` names in vain, which may be a mistake, and if nothing carries paths now.
-    pub fn look_over_paths(&self) {
-        for (key, one) in self.config().paths.unmatched() {
-            warn!("[paths] {key}: no interface fits {one:?} now");
-        }
+    pub fn look_over_paths(&self) -> Vec<String> {
+        let in_vain = |(key, one)| format!("[paths] {key}: no interface fits {one:?} now");
+        let mut warnings: Vec<_> = self.config().paths.unmatched().into_iter().map(in_vain).collect();
         let all = self.view.interfaces();
         if all.iter().all(|interface| interface.used == Use::Excluded) {
             let why = if all.is_empty() { "none has a usable address" } else { "[paths] excludes all" };
-            warn!("no interface carries paths: {why} (`polypath paths` lists them)");
+            warnings.push(format!("no interface carries paths: {why} (`polypath paths` lists them)"));
         }
+        warnings.iter().for_each(|warning| warn!("{warning}"));
+        warnings
     }
 
     /// Refuses `[paths]` that leaves out every interface that carries paths now, as a mistyped name does.

@@ -1,5 +1,8 @@
 //! Another configuration while the daemon runs: what may change changes, and no connection is lost.
 
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
 use ipnet::IpNet;
 use polypath_hip::Accept;
 use polypath_node::Choice;
@@ -30,6 +33,14 @@ pub enum ReloadError {
         /// These interfaces.
         names: Vec<String>,
     },
+    /// The use of the first quota cannot be stored.
+    #[error("{}: {source}", dir.display())]
+    State {
+        /// The directory of state.
+        dir: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// There is no address for a peer.
     #[error(transparent)]
     Lease(#[from] LeaseError),
@@ -44,6 +55,7 @@ impl ReloadError {
         match self {
             Self::Fixed { .. } => None,
             Self::NoPaths { key, .. } => Some(Place::Value(["paths", key])),
+            Self::State { .. } => Some(Place::Value(["daemon", "state"])),
             Self::Lease(error) => Some(error.place()),
             Self::Route(error) => error.place(),
         }
@@ -59,6 +71,10 @@ impl ReloadError {
             Self::NoPaths { .. } => {
                 "nothing was changed: let one of them carry paths, or connect another one first; \
                  `polypath down` and `polypath up` read the configuration without this check"
+                    .to_owned()
+            }
+            Self::State { .. } => {
+                "nothing was changed: make it a directory of the daemon's user, which has the use of quotas stored there"
                     .to_owned()
             }
             Self::Lease(error) => format!("nothing was changed: {}", error.help()),
@@ -88,9 +104,12 @@ impl Config {
             ("lane.memory_mib", lane.0.memory_mib != lane.1.memory_mib),
             ("lane.keep_alive", lane.0.keep_alive != lane.1.keep_alive),
             ("lane.cc", lane.0.cc != lane.1.cc),
-            ("control", self.control != other.control),
-            ("daemon", self.daemon != other.daemon),
-            ("metrics", self.metrics != other.metrics),
+            ("control.socket", self.control.socket != other.control.socket),
+            ("control.group", self.control.group != other.control.group),
+            ("daemon.user", self.daemon.user != other.daemon.user),
+            ("daemon.state", self.daemon.state != other.daemon.state),
+            ("metrics.listen", self.metrics.listen != other.metrics.listen),
+            ("metrics.allow_remote", self.metrics.allow_remote != other.metrics.allow_remote),
         ];
         keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
     }
@@ -107,8 +126,8 @@ impl Config {
 }
 
 impl Daemon {
-    /// Goes on with another configuration. An error leaves everything as it was.
-    pub async fn reload(&self, config: &Config) -> Result<(), ReloadError> {
+    /// Goes on with another configuration, and warns of what may be a mistake. An error leaves everything as it was.
+    pub async fn reload(&self, config: &Config) -> Result<Vec<String>, ReloadError> {
         let _alone = self.changing.lock().await;
         let before = self.config();
         let keys = before.fixed_differences(config);
@@ -116,6 +135,9 @@ impl Daemon {
             return Err(ReloadError::Fixed { keys });
         }
         self.keeps_paths(&config.paths)?;
+        if before.paths.quota.is_empty() && !config.paths.quota.is_empty() {
+            may_store(&config.daemon.state)?;
+        }
         let config = &leases::assign(config)?;
         self.rules.arm(&config.protected()).await?;
         if let Err(error) = self.routes.add(config).await {
@@ -137,8 +159,7 @@ impl Daemon {
             self.settle(config).await;
         }
         info!("configuration read again");
-        self.look_over_paths();
-        Ok(())
+        Ok(self.look_over_paths())
     }
 
     fn follow(&self, changed: &Changed) {
@@ -149,6 +170,12 @@ impl Daemon {
         changed.altered.iter().for_each(|peer| peer.link.changed.notify_waiters());
         changed.added.iter().for_each(|hit| self.serve(*hit));
     }
+}
+
+/// An error if nothing can be stored in `dir`, which is made.
+fn may_store(dir: &Path) -> Result<(), ReloadError> {
+    let stored = fs::create_dir_all(dir).and_then(|()| tempfile::tempfile_in(dir));
+    stored.map(drop).map_err(|source| ReloadError::State { dir: dir.to_owned(), source })
 }
 
 #[cfg(test)]
@@ -167,8 +194,8 @@ mod tests {
             ("[lane]\nspare = 3\n", Some("lane.spare")),
             ("[lane]\nkeep_alive = 5\n", Some("lane.keep_alive")),
             ("[lane]\ncc = { algorithm = \"cubic\" }\n", Some("lane.cc")),
-            ("[control]\nsocket = \"/s\"\n", Some("control")),
-            ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics")),
+            ("[control]\nsocket = \"/s\"\n", Some("control.socket")),
+            ("[metrics]\nlisten = \"127.0.0.1:9510\"\n", Some("metrics.listen")),
             ("[lane]\nexclude = [\"10.1.0.0/16\"]\nexclude_ports = [5]\nduplicate = [{ dscp = 46 }]\n", None),
             (
                 "[paths]\nexclude = [\"eth*\"]\nlimit = { wwan0 = \"10M\" }\nquota = { wwan0 = \"5 GB\" }\nprefer = [\"wlan0\"]\n",

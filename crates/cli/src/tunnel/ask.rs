@@ -72,6 +72,10 @@ pub fn reload(args: &ReloadArgs) -> Result<(), Failure> {
 pub(super) fn order(socket: &Path, command: &Command) -> Result<(), Failure> {
     match answer(socket, command)? {
         Answer::Done => Ok(()),
+        Answer::DoneBut(warnings) => {
+            warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+            Ok(())
+        }
         Answer::Refused { why, help } => Err(Failure::usage(why).help(help)),
         _ => Err(other()),
     }

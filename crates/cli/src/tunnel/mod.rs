@@ -6,6 +6,7 @@ mod init;
 mod lists;
 mod log;
 mod notify;
+mod own_key;
 mod privileges;
 mod state;
 mod status;
@@ -28,6 +29,7 @@ use crate::failure::{Failure, Status};
 use crate::interrupt::Interrupt;
 use crate::keys;
 use log::Recent;
+use own_key::OwnKey;
 
 /// Does what the command line says.
 pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
@@ -51,6 +53,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
     let place = |keys| move |failure| placed(&args.config, Place::Value(keys), failure);
     let identity = keys::file::load(&key).map_err(place(["identity", "key"]))?;
     let config = Config::load_as(&args.config, identity.hit()).map_err(wrong)?;
+    let key = OwnKey::new(&key, identity.hit());
     let user = match (&config.daemon.user, &args.user) {
         (Some(name), _) => Some(privileges::user(name).map_err(place(["daemon", "user"]))?),
         (None, name) => {
@@ -77,7 +80,7 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
                 return Err(refused(&args.config, &error));
             }
         };
-        let ended = carry(&daemon, (socket, hangups), &said, args, user.as_ref(), &interrupt).await;
+        let ended = carry(&daemon, (socket, hangups), &said, (args, &key), user.as_ref(), &interrupt).await;
         tracing::info!("ending");
         notify::stopping();
         let ended = match ended {
@@ -129,7 +132,7 @@ async fn carry(
     daemon: &Daemon,
     (socket, mut hangups): (&mut ControlSocket, Signal),
     said: &Recent,
-    args: &UpArgs,
+    (args, key): (&UpArgs, &OwnKey),
     user: Option<&User>,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
@@ -141,10 +144,11 @@ async fn carry(
         tokio::select! {
             () = socket.serve(async |command| match command {
                 Command::Log(after) => Answer::Log(said.after(after)),
+                Command::Reload => key.reload(daemon, &args.config).await,
                 other => daemon.answer(other, &args.config).await,
             }) => {}
             () = notify::live(daemon) => {}
-            () = read_again(daemon, &args.config, &mut hangups) => {}
+            () = read_again(daemon, key, &args.config, &mut hangups) => {}
             error = daemon.failed() => {
                 tracing::error!("{error}");
                 return Err(Failure::system("cannot go on", error));
@@ -156,9 +160,9 @@ async fn carry(
 }
 
 /// Has the configuration read again at each hangup.
-async fn read_again(daemon: &Daemon, config: &Path, hangups: &mut Signal) {
+async fn read_again(daemon: &Daemon, key: &OwnKey, config: &Path, hangups: &mut Signal) {
     while hangups.recv().await.is_some() {
-        if let Answer::Refused { why, help } = daemon.answer(Command::Reload, config).await {
+        if let Answer::Refused { why, help } = key.reload(daemon, config).await {
             tracing::warn!("SIGHUP: {why}; {help}");
         }
     }

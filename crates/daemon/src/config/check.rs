@@ -8,10 +8,10 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use polypath_wire::hip::Hit;
 
-use super::Config;
 use super::error::Problem;
 use super::files::Sources;
 use super::wording::takes;
+use super::{Config, SOCKET};
 
 /// Longest path of a socket, bytes (unix(7)).
 const SOCKET_PATH: usize = 107;
@@ -120,7 +120,7 @@ impl Config {
     fn check_control(&self) -> Result<(), Problem> {
         let long = self.control.socket.as_os_str().len() > SOCKET_PATH;
         let problem = || Problem::new(&["control", "socket"], format!("longer than {SOCKET_PATH} bytes"));
-        if long { Err(problem().help("\"/run/polypath.sock\" is the default")) } else { Ok(()) }
+        if long { Err(problem().help(format!("{SOCKET:?} is the default"))) } else { Ok(()) }
     }
 }
 

@@ -165,6 +165,11 @@ impl ConfigError {
         Self::whole(file, message, format!("chown root {file}"))
     }
 
+    pub(super) fn long(file: &str, most: u64) -> Box<Self> {
+        let help = "it is no configuration: name another file".into();
+        Self::whole(file, format!("{file} is longer than {} MiB", most >> 20), help)
+    }
+
     pub(super) fn no_file(file: &str) -> Box<Self> {
         let help = match Path::new(file).is_dir() {
             true => format!("name a file in it, for example {}/polypath.toml", file.trim_end_matches('/')),

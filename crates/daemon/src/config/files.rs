@@ -33,6 +33,9 @@ struct Source {
 /// Where the peers of a configuration stand; the configuration itself comes first.
 pub(super) struct Sources(Vec<Source>);
 
+/// Longer files are no configurations, bytes: tens of thousands of peers need less.
+const LONGEST: u64 = 16 << 20;
+
 impl Config {
     /// Reads and checks the configuration and its directory of peers. A file that others than its owner may write is refused.
     pub fn load(file: &Path) -> Result<Self, Box<ConfigError>> {
@@ -44,7 +47,7 @@ impl Config {
         let name = file.display().to_string();
         let unreadable = |source| ConfigError::unreadable(&name, &source);
         let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK | O_NOCTTY).open(file);
-        let mut opened = opened.map_err(unreadable)?;
+        let opened = opened.map_err(unreadable)?;
         let found = opened.metadata().map_err(unreadable)?;
         let mode = found.permissions().mode();
         if !found.is_file() {
@@ -63,7 +66,10 @@ impl Config {
             return Err(ConfigError::loose(&directory.display().to_string(), mode & 0o777));
         }
         let mut text = String::new();
-        opened.read_to_string(&mut text).map_err(unreadable)?;
+        opened.take(LONGEST + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if text.len() as u64 > LONGEST {
+            return Err(ConfigError::long(&name, LONGEST));
+        }
         Ok(text)
     }
 
@@ -317,6 +323,17 @@ mod tests {
             }
             fs::remove_file(&one).or_else(|_| fs::remove_dir(&one)).unwrap();
         }
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused_without_being_read() {
+        let (_dir, file, peers) = bed();
+        let one = peers.join("one.toml");
+        put(&one, "");
+        // It has no blocks, and more bytes than any memory.
+        fs::OpenOptions::new().write(true).open(&one).unwrap().set_len(1 << 42).unwrap();
+        let said = error(&file);
+        assert!(said.contains("one.toml is longer than 16 MiB") && said.contains("help: "), "{said}");
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn what_carries_ipv6_has_the_size_that_ipv6_needs() {
 #[test]
 fn a_socket_whose_path_is_too_long_is_refused() {
     let said = error(&format!("[control]\nsocket = \"/{}\"\n{GOOD}", "x".repeat(107)));
-    let parts = [":2:", "control.socket: longer than 107 bytes", "/run/polypath.sock"];
+    let parts = [":2:", "control.socket: longer than 107 bytes", "/run/polypath/control.sock"];
     assert!(parts.iter().all(|part| said.contains(part)), "{said}");
 }
 

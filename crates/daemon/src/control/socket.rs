@@ -1,18 +1,20 @@
 //! The socket itself: who makes it, who may use it, and what if somebody removes it.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener as BlockingListener, UnixStream as Blocking};
 use std::path::{Path, PathBuf};
 
+use nix::libc::{O_NOFOLLOW, O_PATH};
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
 use nix::unistd::geteuid;
 use tokio::net::{UnixListener, UnixStream};
 use tracing::warn;
 
 use super::{ControlError, PATIENCE};
+use crate::config::SOCKET;
 
 /// Who may ask beside root.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,9 +37,11 @@ pub struct ControlSocket {
 }
 
 impl ControlSocket {
-    /// Makes the socket; one that a dead daemon left is replaced. Needs a tokio runtime.
+    /// Makes the socket; one that a dead daemon left is replaced. The directory of [`SOCKET`] is made, too, and becomes the user's, who may
+    /// then make the socket again. Needs a tokio runtime.
     pub fn bind(path: &Path, askers: Askers) -> Result<Self, ControlError> {
         let failed = |source| ControlError::Os { path: path.to_owned(), source };
+        own_directory(path, askers).map_err(failed)?;
         match Blocking::connect(path) {
             Ok(_) => return Err(ControlError::Taken(path.to_owned())),
             // That is also said of what is no socket.
@@ -73,6 +77,7 @@ impl ControlSocket {
     }
 
     fn restore(&mut self) -> io::Result<()> {
+        own_directory(&self.path, self.askers)?;
         self.listener = listener(&self.path, self.askers)?;
         self.made = number(&self.path)?;
         warn!("another program deleted the control socket {}; it is restored", self.path.display());
@@ -120,13 +125,46 @@ fn listener(path: &Path, askers: Askers) -> io::Result<UnixListener> {
     UnixListener::from_std(BlockingListener::from(socket))
 }
 
+/// Whoever owns the directory may put a link in its place: what is open is changed.
 fn admit(path: &Path, askers: Askers) -> io::Result<()> {
     let mode = if askers.group.is_some() { 0o660 } else { 0o600 };
-    fs::set_permissions(path, Permissions::from_mode(mode))?;
-    match askers == Askers::default() {
-        true => Ok(()),
-        false => chown(path, askers.user, askers.group),
+    let (made, at) = pinned(path)?;
+    let found = made.metadata()?;
+    if !found.file_type().is_socket() || found.uid() != geteuid().as_raw() {
+        return Err(io::Error::other("another program has replaced it"));
     }
+    fs::set_permissions(&at, Permissions::from_mode(mode))?;
+    let is = |wanted: Option<u32>, found| wanted.is_none_or(|wanted| wanted == found);
+    match is(askers.user, found.uid()) && is(askers.group, found.gid()) {
+        true => Ok(()),
+        false => chown(at, askers.user, askers.group),
+    }
+}
+
+/// The directory of the default socket is there, and the user's; what that user makes there is the group's. Any other is left as it is.
+fn own_directory(path: &Path, askers: Askers) -> io::Result<()> {
+    let (Some(dir), true) = (path.parent(), path == Path::new(SOCKET)) else { return Ok(()) };
+    match fs::create_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let (made, at) = pinned(dir)?;
+    let found = made.metadata()?;
+    let mode = if askers.group.is_some() { 0o2755 } else { 0o755 };
+    let wanted = (askers.user.unwrap_or(0), askers.group.unwrap_or(0), mode);
+    if geteuid().is_root() && found.is_dir() && (found.uid(), found.gid(), found.mode() & 0o7777) != wanted {
+        chown(&at, Some(0), Some(0))?; // only its owner, in its group, may change the mode without further rights
+        fs::set_permissions(&at, Permissions::from_mode(mode))?;
+        chown(&at, Some(wanted.0), Some(wanted.1))?;
+    }
+    Ok(())
+}
+
+/// What is at `path`, no link followed, and a name that leads to it and to nothing that is put there later.
+fn pinned(path: &Path) -> io::Result<(File, PathBuf)> {
+    let file = OpenOptions::new().read(true).custom_flags(O_PATH | O_NOFOLLOW).open(path)?;
+    let at = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok((file, at.into()))
 }
 
 /// What tells a file from all others.

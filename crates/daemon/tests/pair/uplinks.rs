@@ -1,5 +1,6 @@
 //! Uplinks without a network of their own, as PPP and WireGuard have them: point-to-point devices whose address, route and MTU come and go.
 
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -169,4 +170,90 @@ fn an_address_of_ipv6_whose_route_comes_later_carries_a_path() {
         sh(&client.ns, &format!("ip addr del {address}/128 dev path1; ip -6 route flush fd77::2/128"));
         pair.wait(|pair| working(&pair.hosts[0].status(), address).is_none());
     }
+}
+
+/// What is made of the Ethernet device `lan` on a host, `#` being 1 or 2, and the address that carries a path then.
+const OF_ETHERNET: [(&str, [&str; 2], &str); 5] = [
+    (
+        "a bridge",
+        [
+            "ip link add br9 type bridge && ip link set lan master br9 && ip link set br9 up && ip addr add 10.78.1.1/24 dev br9",
+            "ip addr add 10.78.1.2/24 dev lan",
+        ],
+        "10.78.1.1",
+    ),
+    (
+        "a tunnel in UDP",
+        [
+            "ip link add vx9 type vxlan id 9 dstport 4789 local 10.78.1.1 remote 10.78.1.2 && ip addr add 10.78.2.1/24 dev vx9 && ip link set vx9 up",
+            "ip link add vx9 type vxlan id 9 dstport 4789 local 10.78.1.2 remote 10.78.1.1 && ip addr add 10.78.2.2/24 dev vx9 && ip link set vx9 up",
+        ],
+        "10.78.2.1",
+    ),
+    (
+        "a second device of one card",
+        [
+            "ip link add link br9 name mv9 type macvlan mode bridge && ip addr add 10.78.1.3/24 dev mv9 && ip link set mv9 up",
+            "true",
+        ],
+        "10.78.1.3",
+    ),
+    (
+        "a VLAN",
+        [
+            "ip link add link br9 name lan.9 type vlan id 9 && ip addr add 10.78.3.1/24 dev lan.9 && ip link set lan.9 up",
+            "ip link add link lan name lan.9 type vlan id 9 && ip addr add 10.78.3.2/24 dev lan.9 && ip link set lan.9 up",
+        ],
+        "10.78.3.1",
+    ),
+    (
+        "an interface with link-local and unique local addresses of IPv6 alone",
+        ["ip addr add fd78::1/64 dev lan6 nodad", "ip addr add fd78::2/64 dev lan6 nodad"],
+        "fd78::1",
+    ),
+];
+
+/// A cable called `name` between two hosts.
+fn cable(hosts: [&Host; 2], name: &str) {
+    // A namespace has no name for `ip`: the far end is moved to a process that lives in it.
+    let mut there = hosts[1].ns.run(|| Command::new("sleep").arg("60").spawn().unwrap()).unwrap();
+    sh(&hosts[0].ns, &format!("ip link add {name} type veth peer name {name} netns {}", there.id()));
+    hosts.iter().for_each(|host| sh(&host.ns, &format!("ip link set {name} up")));
+    there.kill().and_then(|()| there.wait()).unwrap();
+}
+
+/// Whether `line` could be run: not every kernel has every kind of device.
+fn runs(host: &Host, line: &str) -> bool {
+    let mut tool = Command::new("sh");
+    tool.args(["-c", line]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin");
+    host.ns.run(|| tool.status().unwrap()).unwrap().success()
+}
+
+#[test]
+fn bridges_vlans_tunnels_and_local_addresses_of_ipv6_carry_paths_by_themselves() {
+    if !ready() {
+        return;
+    }
+    let called = "[\"10.78.1.2:10501\", \"10.78.2.2:10501\", \"10.78.3.2:10501\", \"[fd78::2]:10501\", ";
+    let more =
+        |_, text: String| text.replace("addresses = [\"10.77", &format!("addresses = {called}\"10.77"));
+    let pair = Pair::start(&[link(80, 5)], more);
+    let [client, server] = &pair.hosts;
+    ["lan", "lan6"].iter().for_each(|name| cable([client, server], name));
+    let mut there = Vec::new();
+    for (what, lines, address) in OF_ETHERNET {
+        if ![server, client].iter().zip([lines[1], lines[0]]).all(|(host, line)| runs(host, line)) {
+            polypath_testing::excuse(&format!("this kernel has no device for {what}"));
+            continue;
+        }
+        pair.wait(|pair| working(&pair.hosts[0].status(), address).is_some());
+        there.push(address);
+    }
+    assert!(there.len() >= 2, "{there:?}");
+    let link_local =
+        client.status().peers[0].paths.iter().any(|path| path.local.to_string().contains("fe80"));
+    assert!(!link_local, "the peer is not called there");
+    sh(&client.ns, "ip link set path0 down");
+    let (from, to) = connected(&pair, 0, 80);
+    transfer(from, to, MB);
 }

@@ -53,7 +53,7 @@ impl Connection {
 
     pub(super) fn enrol(&mut self, path: &PathConfig) -> Option<PathId> {
         let id = self.paths.add(*path)?;
-        self.receiver.add_path(id);
+        self.receiver.add_path(id, path.mss);
         Some(id)
     }
 

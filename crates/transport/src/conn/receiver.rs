@@ -39,8 +39,10 @@ pub(super) struct Receiver {
     capacity: u64,
     opened: u64,
     limit: u64,
-    /// Segment size of the peer, for "every second segment".
+    /// Segment size of the peer, for "every second segment": the largest that came, but several that came as one are no segment.
     pub peer_segment: u64,
+    /// Largest segment that a path may carry, bytes of payload.
+    largest: u64,
     delay: Duration,
     /// Offset of the peer's FIN, once seen.
     fin: Option<u64>,
@@ -79,11 +81,13 @@ impl Receiver {
             delay: config.delayed_ack,
             one_by_one: false,
             peer_segment: 536,
+            largest: 0,
         }
     }
 
-    /// Segments may come on `path`.
-    pub(super) fn add_path(&mut self, path: PathId) {
+    /// Segments of up to `mss` bytes may come on `path`.
+    pub(super) fn add_path(&mut self, path: PathId, mss: u32) {
+        self.largest = self.largest.max(mss.into());
         self.paths.insert(PathReceiver::new(path));
     }
 
@@ -143,7 +147,7 @@ impl Receiver {
         let len = data.len();
         let known = self.paths.get_mut(path);
         known.into_iter().for_each(|p| p.bytes += len);
-        self.peer_segment = self.peer_segment.max(len);
+        self.peer_segment = self.peer_segment.max(len.min(self.largest));
         let (was, end) = (self.next(), self.buffer.end());
         let only = self.paths.len() == 1;
         let had_holes = !self.buffer.held().is_empty();

@@ -93,7 +93,7 @@ impl Host {
 
     pub fn start(&mut self, under: &[&str], up: &[&str], variables: &[(&str, &str)]) {
         let socket = self.socket();
-        self.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+        self.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
         let mut up = self.command_under(under, up);
         up.envs(variables.iter().copied());
         self.daemon = Some(self.ns.run(|| up.spawn().unwrap()).unwrap());

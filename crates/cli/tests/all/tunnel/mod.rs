@@ -13,6 +13,7 @@ mod package;
 mod peers;
 mod plugged;
 mod questions;
+mod reload;
 mod schema;
 mod service;
 mod testbed;
@@ -75,7 +76,7 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
     });
     let taken = router.ns.run(|| UdpSocket::bind("192.0.2.1:10500").unwrap()).unwrap();
     let socket = router.socket();
-    router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
     let up = router.run(router.command(&["up", "polypath.toml"]));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();
     let parts = [

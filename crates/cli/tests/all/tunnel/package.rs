@@ -33,7 +33,9 @@ test "$(run stat -c '%G %a' /etc/polypath/polypath.toml)" = "polypath 640"
 test "$(run stat -c '%a' /etc/polypath/identity.pem)" = "600"
 cmp "$root/etc/polypath/polypath.toml" "$root/usr/share/doc/polypath/examples/polypath.toml"
 ! command -v systemd-analyze > /dev/null || run systemd-analyze verify --man=no /usr/lib/systemd/system/polypath.service
+mkdir "$root/run/polypath" "$root/run/polypath-testbed"
 run dpkg -r polypath
+test ! -e "$root/run/polypath" -a -e "$root/run/polypath-testbed"
 test -s "$root/etc/polypath/identity.pem"
 test ! -e "$root/usr/bin/polypath" -a ! -e "$root/usr/share/doc/polypath"
 run dpkg --purge polypath

@@ -3,9 +3,11 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use polypath_daemon::SOCKET;
 use polypath_testing::installed;
 
 use super::host::{Host, hosts, introduce, lists, meet, plug, reaches, wait};
@@ -17,6 +19,8 @@ const GROUP: (&str, u32) = ("daemon", 1);
 const KEPT: &str = "0000000000003400";
 /// The same, DAC_OVERRIDE and CHOWN.
 const OF_ROOT: &str = "0000000000003403";
+
+const UNIT: &str = include_str!("../../../../../packaging/polypath.service");
 
 /// A line of proc_pid_status(5).
 fn line(host: &Host, name: &str) -> String {
@@ -137,6 +141,33 @@ fn who_may_ask(router: &Host, user: u32) {
     }
 }
 
+#[test]
+fn the_socket_of_a_user_without_rights_is_made_again_in_a_directory_of_its_own() {
+    let Some([mut router, _server]) = pair() else { return };
+    if !installed(&["unshare", "mount", "setpriv"]) {
+        return;
+    }
+    // The default path, where /run is nobody else's.
+    router.edit(|text| text.replace(&format!("socket = {SOCKET:?}"), ""));
+    let alone = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /run && exec \"$@\"", "sh"];
+    let rights = rights(UNIT);
+    router.up_under(&[&alone[..], &rights.each_ref().map(String::as_str)].concat(), &[]);
+    let socket = format!("/proc/{}/root{SOCKET}", router.daemon.as_ref().unwrap().id());
+    let asks = || router.run(router.command(&["status", "--socket", &socket])).status.success();
+    wait("an answer", asks);
+    let (dir, made) = (Path::new(&socket).parent().unwrap(), fs::metadata(&socket).unwrap().ino());
+    let owner = fs::metadata(dir).unwrap();
+    assert_eq!((owner.uid(), owner.gid(), owner.mode() & 0o7777), (NOBODY, GROUP.1, 0o2755));
+    // Its file system gives the number to no other one while this stays.
+    fs::hard_link(&socket, dir.join("kept")).unwrap();
+    fs::remove_file(&socket).unwrap();
+    wait("the socket again", asks);
+    let again = fs::metadata(&socket).unwrap();
+    assert!(
+        again.ino() != made && (again.uid(), again.gid(), again.mode() & 0o777) == (NOBODY, GROUP.1, 0o660)
+    );
+}
+
 /// setpriv(1) with the rights of `unit`, a file of systemd.unit(5).
 fn rights(unit: &str) -> [String; 2] {
     let line = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
@@ -151,7 +182,7 @@ fn the_rights_of_the_unit_are_enough_to_start_again_over_a_dead_daemons_socket_a
     if !installed(&["setpriv"]) {
         return;
     }
-    let rights = rights(include_str!("../../../../../packaging/polypath.service"));
+    let rights = rights(UNIT);
     let under = rights.each_ref().map(String::as_str);
     let socket = router.socket();
     for _ in 0..2 {
@@ -239,7 +270,7 @@ fn a_daemon_that_cannot_become_its_user_leaves_nothing_but_the_kill_switch_and_s
         return;
     }
     let socket = router.socket();
-    router.edit(|text| text.replace("/run/polypath.sock", socket.to_str().unwrap()));
+    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
     let under = ["setpriv", "--bounding-set=-setuid"];
     let up = router.run(router.command_under(&under, &["up", "polypath.toml"]));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();

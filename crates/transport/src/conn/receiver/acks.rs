@@ -179,7 +179,7 @@ mod tests {
         let remembered = |sack| {
             let config = ConnectionConfig::default();
             let mut receiver = Receiver::new(&config);
-            receiver.add_path(PathId::FIRST);
+            receiver.add_path(PathId::FIRST, 536);
             receiver.agree(&config, sack, false);
             for n in 1..100 {
                 let data = Payload::Pattern(Pattern { key: 0, offset: n * 20, len: 10 });
@@ -188,5 +188,20 @@ mod tests {
             receiver.reporter.remembered()
         };
         assert_eq!((remembered(true), remembered(false)), (99, 0));
+    }
+
+    /// As a kernel hands them over. It may send no more before it hears of them.
+    #[test]
+    fn many_segments_that_come_as_one_are_acknowledged_at_once() {
+        let waits = |len| {
+            let config = ConnectionConfig::default();
+            let mut receiver = Receiver::new(&config);
+            receiver.add_path(PathId::FIRST, 1348);
+            receiver.agree(&config, true, false);
+            let data = Payload::Pattern(Pattern { key: 0, offset: 0, len });
+            receiver.on_data(Instant::ZERO, PathId::FIRST, 0, data, false, &mut Timers::default());
+            !receiver.has_acks()
+        };
+        assert_eq!([waits(1348), waits(2 * 1348), waits(48 * 1348)], [true, false, false]);
     }
 }
