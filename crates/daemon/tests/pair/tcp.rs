@@ -7,8 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::common::{Pair, ip, link, on, ready, sh, with_ipv6};
+use bytes::Bytes;
 use polypath_hop::{Change, Step};
 use polypath_testing::installed;
+use polypath_transport::{Pattern, Payload};
 use socket2::{Domain, Socket, Type};
 
 const MB: usize = 1 << 20;
@@ -37,9 +39,9 @@ pub fn connected(pair: &Pair, from: usize, port: u16) -> (TcpStream, TcpStream) 
     (client, server)
 }
 
-/// Byte `n` of what is sent.
-pub fn pattern(len: usize) -> Vec<u8> {
-    (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
+/// The first `len` bytes of what is sent.
+pub fn pattern(len: usize) -> Bytes {
+    Payload::Pattern(Pattern { key: 1, offset: 0, len: len as u64 }).to_bytes()
 }
 
 /// Sends `len` bytes and the end; what came at the other end is what was sent.

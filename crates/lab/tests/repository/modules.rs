@@ -174,13 +174,13 @@ fn paths<'a>(
             }
             return rest;
         }
-        [Ident(word), rest @ ..] if word == "self" && !before.is_empty() => {
-            (before[before.len() - 1].clone(), before.to_vec(), rest)
+        [Ident(last), Ident(word), Ident(name), rest @ ..] if word == "as" => {
+            (name.to_string(), below(before, &last.to_string()), rest)
         }
-        [Ident(path), Ident(word), Ident(name), rest @ ..] if word == "as" => {
-            (name.to_string(), child(before, &path.to_string()), rest)
+        [Ident(last), rest @ ..] => {
+            let path = below(before, &last.to_string());
+            (path[path.len() - 1].clone(), path, rest)
         }
-        [Ident(name), rest @ ..] => (name.to_string(), child(before, &name.to_string()), rest),
         [Punct(star), rest @ ..] if star.as_char() == '*' && !before.is_empty() => {
             ("*".to_owned(), before.to_vec(), rest)
         }
@@ -190,6 +190,11 @@ fn paths<'a>(
         named.push((name, path));
     }
     rest
+}
+
+/// The path that ends with `last` in a tree below `before`, which `self` there stands for.
+fn below(before: &[String], last: &str) -> Names {
+    if last == "self" && !before.is_empty() { before.to_vec() } else { child(before, last) }
 }
 
 /// The path that a string consists of.
@@ -224,8 +229,11 @@ fn circles_are_found_at_every_level() {
         ("c/mod.rs", "mod all; mod part; use part::Part; pub use all::{All, *};"),
         ("c/all.rs", "use rayon::prelude::*; use super::*; struct All(Part, Vec<u8>);"),
         ("c/part.rs", "struct Part; fn make() -> super::All {}"),
+        ("d/mod.rs", "mod left; mod right;"),
+        ("d/left.rs", "use super::{self as above}; struct Left(above::right::Right);"),
+        ("d/right.rs", "use super::left::{self as other, Left}; struct Right(other::Left);"),
     ];
-    ["b", "c"].iter().for_each(|name| std::fs::create_dir(source.path().join(name)).unwrap());
+    ["b", "c", "d"].iter().for_each(|name| std::fs::create_dir(source.path().join(name)).unwrap());
     files.iter().for_each(|(name, text)| std::fs::write(source.path().join(name), text).unwrap());
     assert_eq!(
         Modules::read(source.path()).circles(),
@@ -234,6 +242,8 @@ fn circles_are_found_at_every_level() {
             "b::outer uses b::inner (crate::B::new)",
             "c::all uses c::part (Part)",
             "c::part uses c::all (super::All)",
+            "d::left uses d::right (above::right::Right)",
+            "d::right uses d::left (other::Left)",
         ]
     );
 }
