@@ -3,6 +3,9 @@
 //!
 //! The receiver measures the round trip from its acknowledgments to the data that they let go (their timestamps
 //! come back with it). That includes what they wait on the way back: where they have to queue they become fewer.
+//!
+//! In the middle of a transfer an acknowledgment leaves as a segment comes, as TCP's do, and not at a time of its own: what
+//! it releases then meets a full queue as often as what others release (docs/controller.md, *Acknowledgments by a timer*).
 
 use polypath_wire::{Duration, Instant};
 
@@ -11,6 +14,8 @@ use crate::windowed::WindowedMin;
 
 /// A single segment waits at least so long for another.
 const LEAST_PATIENCE: Duration = Duration::from_millis(5);
+/// The fewest segments that are acknowledged together are so at once if they took this long: there is little to save.
+const SLOW: Duration = Duration::from_millis(2);
 
 /// The smallest round trip is remembered for one or two of these.
 const MEMORY: Duration = Duration::from_secs(1);
@@ -100,7 +105,7 @@ impl AckClock {
             (_, Haste::Now) => Some(self.since),
             (_, Haste::Soon) if enough => Some(self.since),
             (n, _) if n >= rules.most => Some(self.since),
-            _ if enough => Some((self.told_at + self.interval(rules)).min(self.since + delay)),
+            _ if enough => Some(self.of_enough(rules).min(self.since + delay)),
             _ => Some(self.since + delay),
         }
     }
@@ -117,7 +122,15 @@ impl AckClock {
         self.round_trip.value().map_or(Duration(u64::MAX), |rtt| rtt.over(4).max(LEAST_PATIENCE))
     }
 
-    /// Time between two acknowledgments.
+    /// When as many segments as are enough, or more, are acknowledged, if no other comes: at once if the interval had passed as
+    /// the last came.
+    fn of_enough(&self, rules: &Thinning) -> Instant {
+        let (interval, passed) = (self.interval(rules), self.last.since(self.told_at));
+        let is_slow = self.untold == rules.every && passed >= SLOW;
+        if is_slow || passed >= interval { self.since } else { self.told_at + interval.times(2) }
+    }
+
+    /// Least time between two acknowledgments.
     fn interval(&self, rules: &Thinning) -> Duration {
         match self.round_trip.value() {
             Some(rtt) if self.came > rules.first.into() => {
@@ -155,15 +168,30 @@ mod tests {
     }
 
     #[test]
-    fn one_segment_waits_for_the_delay_and_two_for_a_sixteenth_of_the_round_trip() {
+    fn one_segment_waits_for_the_delay_and_more_for_the_first_after_a_sixteenth_of_the_round_trip() {
         let (mut clock, rules) = running();
         assert_eq!(clock.due(&rules, DELAY), None);
         clock.on_segment(at(1001), segment(1), false, &rules);
         assert_eq!(clock.due(&rules, DELAY), Some(at(1041)));
-        clock.on_segment(at(1002), segment(2), false, &rules);
-        assert_eq!(clock.due(&rules, DELAY), Some(at(1010)));
+        for ms in [1001, 1005, 1009] {
+            clock.on_segment(at(ms), segment(ms), false, &rules);
+            assert_eq!(clock.due(&rules, DELAY), Some(at(1020)), "none may come");
+        }
+        clock.on_segment(at(1010), segment(1010), false, &rules);
+        assert!(clock.due(&rules, DELAY) <= Some(at(1010)));
         clock.acknowledged(at(1010));
         assert_eq!(clock.due(&rules, DELAY), None);
+    }
+
+    #[test]
+    fn two_segments_that_come_slowly_are_acknowledged_as_the_second_comes() {
+        for (us, slow) in [(1999, false), (2000, true)] {
+            let (mut clock, rules) = running();
+            let second = at(1000) + Duration::from_micros(us);
+            clock.on_segment(at(1001), segment(1), false, &rules);
+            clock.on_segment(second, segment(2), false, &rules);
+            assert_eq!(clock.due(&rules, DELAY) <= Some(second), slow, "{us}");
+        }
     }
 
     #[test]
@@ -197,7 +225,7 @@ mod tests {
         }
         clock.on_segment(at(1000), segment(100), false, &rules);
         clock.on_segment(at(1000), segment(101), false, &rules);
-        assert_eq!(clock.due(&rules, DELAY), Some(at(1010)));
+        assert_eq!(clock.due(&rules, DELAY), Some(at(1020)));
     }
 
     #[test]
@@ -233,6 +261,6 @@ mod tests {
         clock.acknowledged(at(3010));
         clock.on_segment(at(3010), segment(1), false, &rules);
         clock.on_segment(at(3010), segment(2), false, &rules);
-        assert_eq!(clock.due(&rules, DELAY), Some(at(3030)));
+        assert_eq!(clock.due(&rules, DELAY), Some(at(3050)));
     }
 }
