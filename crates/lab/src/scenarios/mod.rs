@@ -17,8 +17,8 @@ pub const NULL: &str = "null";
 pub const ALONE: &str = "alone";
 /// What is compared.
 pub const CONTROLLERS: [&str; 8] = ["newreno", "cubic", "bbr", "lia", "olia", "balia", "wvegas", "polypath"];
-/// `polypath` with a part of it off, or another in its place: label and keys.
-pub const VARIANTS: [(&str, &str); 7] = [
+/// `polypath` with a part of it off, or another in its place: label and keys of the controller.
+pub const VARIANTS: [(&str, &str); 8] = [
     ("polypath_separate", "bottlenecks = \"separate\""),
     ("polypath_shared", "bottlenecks = \"shared\""),
     ("polypath_statistics", "bottlenecks = \"statistics\""),
@@ -26,7 +26,10 @@ pub const VARIANTS: [(&str, &str); 7] = [
     ("polypath_newreno", "base = \"newreno\""),
     ("polypath_cubic", "base = \"cubic\""),
     ("polypath_target", "queue_target = 10"),
+    (AS_SENT, ""),
 ];
+/// The variant with the scheduler and the acknowledgments of `polypath send` and the daemon.
+const AS_SENT: &str = "polypath_as_sent";
 /// The group to which scenarios belong by name: `frontier/17`.
 pub const GROUP: &str = "frontier";
 

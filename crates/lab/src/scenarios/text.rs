@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::drawn::{Bottleneck, Path, Scenario};
-use super::{ALONE, BUNDLE, CONTROLLERS, NULL, VARIANTS};
+use super::{ALONE, AS_SENT, BUNDLE, CONTROLLERS, NULL, VARIANTS};
 
 /// The spec of `scenario`.
 pub fn text(scenario: &Scenario) -> String {
@@ -169,10 +169,10 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
             "polypath" => polypath(s, ""),
             name => law(name),
         };
-        cell(out, name, &cc)?;
+        cell(out, name, &cc, "")?;
     }
     for (name, keys) in VARIANTS.iter().filter(|(name, _)| fits(name)) {
-        cell(out, name, &polypath(s, keys))?;
+        cell(out, name, &polypath(s, keys), if *name == AS_SENT { SENT } else { "" })?;
     }
     let twins: Vec<String> =
         (0..s.bottlenecks.len()).map(|n| format!(", \"flow.{}.size\" = \"1000GB\"", twin(n))).collect();
@@ -184,10 +184,13 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
     writeln!(out, "    {{ label = \"{ALONE}\", set = {{ \"flow.{BUNDLE}.size\" = \"0B\" }} }},\n]")
 }
 
-/// A cell in which the connection has this controller.
-fn cell(out: &mut String, name: &str, cc: &str) -> fmt::Result {
-    writeln!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc} }} }},")
+/// A cell in which the connection has this controller, and what `more` sets.
+fn cell(out: &mut String, name: &str, cc: &str, more: &str) -> fmt::Result {
+    writeln!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc}{more} }} }},")
 }
+
+/// The scheduler and the acknowledgments of the variant [`AS_SENT`].
+const SENT: &str = ", \"flow.bundle.connection.scheduler\" = { policy = \"earliest_completion\" }, \"flow.bundle.connection.acks\" = { policy = \"thinned\" }";
 
 /// `polypath` with these keys, and the base law of the scenario if they name none.
 fn polypath(s: &Scenario, keys: &str) -> String {
