@@ -172,7 +172,8 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
         cell(out, name, &cc, "")?;
     }
     for (name, keys) in VARIANTS.iter().filter(|(name, _)| fits(name)) {
-        cell(out, name, &polypath(s, keys), if *name == AS_SENT { SENT } else { "" })?;
+        let more = if *name == AS_SENT { sent() } else { String::new() };
+        cell(out, name, &polypath(s, keys), &more)?;
     }
     let twins: Vec<String> =
         (0..s.bottlenecks.len()).map(|n| format!(", \"flow.{}.size\" = \"1000GB\"", twin(n))).collect();
@@ -189,8 +190,12 @@ fn cell(out: &mut String, name: &str, cc: &str, more: &str) -> fmt::Result {
     writeln!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc}{more} }} }},")
 }
 
-/// The scheduler and the acknowledgments of the variant [`AS_SENT`].
-const SENT: &str = ", \"flow.bundle.connection.scheduler\" = { policy = \"earliest_completion\" }, \"flow.bundle.connection.acks\" = { policy = \"thinned\" }";
+/// The scheduler and the acknowledgments of `polypath send` and the daemon.
+fn sent() -> String {
+    [("scheduler", "earliest_completion"), ("acks", "thinned")]
+        .map(|(key, policy)| format!(", \"flow.{BUNDLE}.connection.{key}\" = {{ policy = \"{policy}\" }}"))
+        .concat()
+}
 
 /// `polypath` with these keys, and the base law of the scenario if they name none.
 fn polypath(s: &Scenario, keys: &str) -> String {
