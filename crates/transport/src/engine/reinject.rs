@@ -32,7 +32,8 @@ impl Engine {
         let timed = self.views.iter().filter(usable).filter_map(|v| Some((v, v.rttvar?)));
         // The delay varies: the copy is worth sending if it arrives first even if it is late.
         let (sooner, to) = timed.map(|(v, var)| (clocked_arrival(now, v, len) + var, v.id)).min()?;
-        let (number, cargo) = self.first_after(now, from, sooner)?;
+        let fits = |cargo: &Cargo| cargo.len <= self.views[to].mss + 1; // a FIN takes no room
+        let (number, cargo) = self.first_after(now, from, sooner).filter(|(_, cargo)| fits(cargo))?;
         self.lanes[from].flight.reinject(number);
         Some((to, cargo))
     }
@@ -47,7 +48,7 @@ impl Engine {
                 let back = view.min_rtt.map_or(Duration::ZERO, |rtt| rtt - way);
                 let rate = lane.estimator.bandwidth.latest().or(view.rate);
                 let before = rate.map_or(u64::MAX, |rate| rate.bytes_in((sooner + back).since(now)));
-                let number = lane.flight.first_number() + before / u64::from(view.mss);
+                let number = lane.flight.first_number() + before / u64::from(view.mss.max(1));
                 alone(number, sooner - (way + excess(view).unwrap_or_default()))?
             }
             _ => oldest,
