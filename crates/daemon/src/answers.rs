@@ -23,7 +23,7 @@ impl Daemon {
 
     async fn read_again(&self, file: &Path) -> Answer {
         match Config::load_as(file, self.view.lane.outer.hit().unwrap_or_default()) {
-            Ok(config) => self.reload(&config).await.map_or_else(|error| refused(file, &error), warned),
+            Ok(config) => self.reload(&config).await.map_or_else(|error| refused(file, &error), Answer::done),
             Err(error) => done(Err(error), |_| "nothing was changed".into()),
         }
     }
@@ -33,10 +33,6 @@ impl Daemon {
 fn refused(file: &Path, error: &ReloadError) -> Answer {
     let placed = |place: Place| ConfigError::refused(file, &place, error.to_string(), None).to_string();
     Answer::Refused { why: error.place().map_or_else(|| error.to_string(), placed), help: error.help() }
-}
-
-fn warned(warnings: Vec<String>) -> Answer {
-    if warnings.is_empty() { Answer::Done } else { Answer::DoneBut(warnings) }
 }
 
 /// What became of a change; `help` says of an error what to do about it.

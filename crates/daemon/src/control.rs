@@ -72,6 +72,13 @@ pub enum Answer {
     Unknown,
 }
 
+impl Answer {
+    /// It is done, with these warnings.
+    pub fn done(warnings: Vec<String>) -> Self {
+        if warnings.is_empty() { Self::Done } else { Self::DoneBut(warnings) }
+    }
+}
+
 /// Why there is no socket, or no answer.
 #[derive(Debug, Error)]
 pub enum ControlError {

@@ -8,8 +8,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
-use polypath_daemon::Limit;
-use polypath_daemon::SOCKET;
+use polypath_daemon::{Limit, SOCKET};
 
 use super::net;
 
@@ -266,8 +265,8 @@ impl FromStr for MaybeLimit {
 const RELOAD_HELP: &str = "\
 Peers with their addresses and prefixes, [lane] exclude, exclude_ports and duplicate, and [paths] take effect at once. \
 Connections stay, except those with peers that are gone: they are reset. If keys have changed that cannot change while the \
-daemon runs, or the key in the key file, the answer names them, and nothing changes. Changes by `polypath paths` end. It prints how many peers there \
-are, and which interfaces carry paths.
+daemon runs, or the key in the key file, the answer names them, and nothing changes. Changes by `polypath paths` end. \
+It prints how many peers there are, and which interfaces carry paths.
 
 Exit status: 0 when it is done; 2 when the daemon refused it, and nothing has changed; 3 when no daemon answers or the \
 system refused to ask.";

@@ -45,7 +45,7 @@ fn outcomes(args: &FrontierArgs, interrupt: &Interrupt) -> Result<Vec<Outcome>, 
         [] => CONTROLLERS.to_vec(),
         some => some.iter().map(String::as_str).collect(),
     };
-    let variants = VARIANTS.map(|(name, _)| name);
+    let variants = VARIANTS.map(|(name, ..)| name);
     let all = [&CONTROLLERS[..], &variants].concat();
     if let Some(name) = controllers.iter().find(|name| !all.contains(name)) {
         let known = format!("there are {}", all.join(", "));

@@ -50,19 +50,16 @@ impl OwnKey {
                 return Answer::Refused { why, help: help.into() };
             }
         };
-        let answer = daemon.answer(Command::Reload, config).await;
-        let Some(doubt) = doubt.map(|doubt| format!("[identity] key: {doubt}")) else { return answer };
-        match answer {
-            Answer::Done => {
-                tracing::warn!("{doubt}");
-                Answer::DoneBut(vec![doubt])
-            }
-            Answer::DoneBut(warnings) => {
-                tracing::warn!("{doubt}");
-                Answer::DoneBut([vec![doubt], warnings].concat())
-            }
-            other => other,
+        let mut warnings = match daemon.answer(Command::Reload, config).await {
+            Answer::Done => Vec::new(),
+            Answer::DoneBut(warnings) => warnings,
+            other => return other,
+        };
+        if let Some(doubt) = doubt.map(|doubt| format!("[identity] key: {doubt}")) {
+            tracing::warn!("{doubt}");
+            warnings.insert(0, doubt);
         }
+        Answer::done(warnings)
     }
 
     /// What is to be said of the file; an error if it has another key.
@@ -73,8 +70,8 @@ impl OwnKey {
             let changed = now.is_some() && now != self.read;
             return Ok(changed.then(|| {
                 format!(
-                    "{name} was changed after the start, and the daemon's user may not read it: if it has another \
-                     key than that of {hit}, that takes effect at the next `polypath up` (`polypath hit {name}`)"
+                    "{name} was changed after the start, and the daemon's user may not read it. The daemon keeps the \
+                     key of {hit} until the next `polypath up`; `polypath hit {name}` prints the tag of the file"
                 )
             }));
         }

@@ -17,19 +17,20 @@ pub const NULL: &str = "null";
 pub const ALONE: &str = "alone";
 /// What is compared.
 pub const CONTROLLERS: [&str; 8] = ["newreno", "cubic", "bbr", "lia", "olia", "balia", "wvegas", "polypath"];
-/// `polypath` with a part of it off, or another in its place: label and keys of the controller.
-pub const VARIANTS: [(&str, &str); 8] = [
-    ("polypath_separate", "bottlenecks = \"separate\""),
-    ("polypath_shared", "bottlenecks = \"shared\""),
-    ("polypath_statistics", "bottlenecks = \"statistics\""),
-    ("polypath_all_losses", "random_loss = false"),
-    ("polypath_newreno", "base = \"newreno\""),
-    ("polypath_cubic", "base = \"cubic\""),
-    ("polypath_target", "queue_target = 10"),
-    (AS_SENT, ""),
+/// `polypath` with a part of it off, or another in its place.
+pub const VARIANTS: [Variant; 8] = [
+    ("polypath_separate", "bottlenecks = \"separate\"", &[]),
+    ("polypath_shared", "bottlenecks = \"shared\"", &[]),
+    ("polypath_statistics", "bottlenecks = \"statistics\"", &[]),
+    ("polypath_all_losses", "random_loss = false", &[]),
+    ("polypath_newreno", "base = \"newreno\"", &[]),
+    ("polypath_cubic", "base = \"cubic\"", &[]),
+    ("polypath_target", "queue_target = 10", &[]),
+    // As `polypath send` and the daemon have it.
+    ("polypath_as_sent", "", &[("scheduler", "earliest_completion"), ("acks", "thinned")]),
 ];
-/// The variant with the scheduler and the acknowledgments of `polypath send` and the daemon.
-const AS_SENT: &str = "polypath_as_sent";
+/// Label, keys of the controller, and other policies of the connection by key.
+pub type Variant = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 /// The group to which scenarios belong by name: `frontier/17`.
 pub const GROUP: &str = "frontier";
 

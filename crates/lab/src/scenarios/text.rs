@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::drawn::{Bottleneck, Path, Scenario};
-use super::{ALONE, AS_SENT, BUNDLE, CONTROLLERS, NULL, VARIANTS};
+use super::{ALONE, BUNDLE, CONTROLLERS, NULL, VARIANTS};
 
 /// The spec of `scenario`.
 pub fn text(scenario: &Scenario) -> String {
@@ -169,11 +169,10 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
             "polypath" => polypath(s, ""),
             name => law(name),
         };
-        cell(out, name, &cc, "")?;
+        cell(out, name, &cc, &[])?;
     }
-    for (name, keys) in VARIANTS.iter().filter(|(name, _)| fits(name)) {
-        let more = if *name == AS_SENT { sent() } else { String::new() };
-        cell(out, name, &polypath(s, keys), &more)?;
+    for (name, keys, policies) in VARIANTS.iter().filter(|(name, ..)| fits(name)) {
+        cell(out, name, &polypath(s, keys), policies)?;
     }
     let twins: Vec<String> =
         (0..s.bottlenecks.len()).map(|n| format!(", \"flow.{}.size\" = \"1000GB\"", twin(n))).collect();
@@ -185,16 +184,13 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
     writeln!(out, "    {{ label = \"{ALONE}\", set = {{ \"flow.{BUNDLE}.size\" = \"0B\" }} }},\n]")
 }
 
-/// A cell in which the connection has this controller, and what `more` sets.
-fn cell(out: &mut String, name: &str, cc: &str, more: &str) -> fmt::Result {
-    writeln!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc}{more} }} }},")
-}
-
-/// The scheduler and the acknowledgments of `polypath send` and the daemon.
-fn sent() -> String {
-    [("scheduler", "earliest_completion"), ("acks", "thinned")]
-        .map(|(key, policy)| format!(", \"flow.{BUNDLE}.connection.{key}\" = {{ policy = \"{policy}\" }}"))
-        .concat()
+/// A cell in which the connection has this controller and these other policies.
+fn cell(out: &mut String, name: &str, cc: &str, policies: &[(&str, &str)]) -> fmt::Result {
+    write!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc}")?;
+    for (key, policy) in policies {
+        write!(out, ", \"flow.{BUNDLE}.connection.{key}\" = {{ policy = \"{policy}\" }}")?;
+    }
+    writeln!(out, " }} }},")
 }
 
 /// `polypath` with these keys, and the base law of the scenario if they name none.

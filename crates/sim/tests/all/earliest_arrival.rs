@@ -8,7 +8,7 @@
 //! there what counts is the share of what such paths can carry until then.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-use crate::common::{assert_conserved, between, hop, secs};
+use crate::common::{assert_conserved, between, finish, hop, secs};
 use polypath_sim::{FlowConfig, FlowId, FlowReport, HopConfig, World};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::sched::SchedulerConfig;
@@ -121,15 +121,7 @@ fn after_slow_start_the_same() {
 /// other on one open connection, each begun when the one before has been read, after a warm-up of 20.
 fn one_after_the_other(bytes: u64) -> (f64, u64) {
     let (mut world, flow) = world(DEMO, 10, Some(20 * bytes));
-    let finish = |world: &mut World| {
-        let began = world.now();
-        while world.flow_report(flow).finished.is_none() {
-            assert!(world.now().since(began) < Duration::from_secs(10), "it does not end");
-            let next = world.now() + Duration::from_micros(10);
-            world.run(next);
-        }
-        world.now().since(began).as_secs_f64()
-    };
+    let finish = |world: &mut World| finish(world, flow, Duration::from_micros(10)).as_secs_f64();
     finish(&mut world);
     let warm = world.flow_report(flow);
     let one = |_| {

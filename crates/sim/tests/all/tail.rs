@@ -1,8 +1,8 @@
 //! The last data of a transfer: what a slow path still brings leaves again on a quicker one.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
-use crate::common::{between, hop, secs};
-use polypath_sim::{Change, FlowConfig, FlowId, FlowReport, HopConfig, Step, World};
+use crate::common::{between, finish, hop, secs};
+use polypath_sim::{Change, FlowConfig, FlowId, HopConfig, Step, World};
 use polypath_transport::cc::{CcConfig, PolypathConfig};
 use polypath_transport::sched::SchedulerConfig;
 use polypath_transport::{ConnectionConfig, PathConfig};
@@ -34,16 +34,7 @@ fn world(hops: [HopConfig; 2], bytes: u64, scheduler: SchedulerConfig) -> (World
     (world, flow)
 }
 
-/// Runs until all that was written has been read, and returns how long that took.
-fn finish(world: &mut World, flow: FlowId) -> (Duration, FlowReport) {
-    let began = world.now();
-    while world.flow_report(flow).finished.is_none() {
-        assert!(world.now().since(began) < Duration::from_secs(30), "it does not end");
-        let next = world.now() + Duration::from_millis(1);
-        world.run(next);
-    }
-    (world.now().since(began), world.flow_report(flow))
-}
+const STEP: Duration = Duration::from_millis(1);
 
 /// 15 MB over twice 50 Mbit/s, of which the second delivers a hundredth from 1 s on; and 5 MB after a rest.
 #[test]
@@ -52,12 +43,12 @@ fn a_path_that_became_slow_does_not_hold_up_the_end() {
     let hops = || [hop(50, 20, 250), HopConfig { schedule: vec![falls], ..hop(50, 20, 250) }];
     let time = |scheduler| {
         let (mut world, flow) = world(hops(), 15 * MB, scheduler);
-        let (time, report) = finish(&mut world, flow);
-        assert!(!report.corrupted);
+        let time = finish(&mut world, flow, STEP);
+        assert!(!world.flow_report(flow).corrupted);
         let rested = world.now() + Duration::from_secs(2);
         world.run(rested);
         assert_eq!(world.write(flow, 5 * MB), 5 * MB);
-        let again = finish(&mut world, flow).0;
+        let again = finish(&mut world, flow, STEP);
         println!("{} s, then {} s", time.as_secs_f64(), again.as_secs_f64());
         [time, again].map(Duration::as_secs_f64)
     };
@@ -74,7 +65,7 @@ fn the_first_transfer_takes_no_longer_than_over_the_quick_path() {
     for bytes in [30_000, 300_000] {
         let (mut world, flow) =
             world([hop(100, 5, 200), hop(20, 150, 200)], bytes, SchedulerConfig::EarliestCompletion);
-        let (time, _) = finish(&mut world, flow);
+        let time = finish(&mut world, flow, STEP);
         assert!(time < Duration::from_millis(80), "{bytes} take {} ms", time.as_millis_f64());
     }
 }
@@ -88,7 +79,8 @@ fn copies_are_a_small_part_of_what_is_sent() {
         world.run(secs(0.2 + 0.01 * f64::from(n)));
         assert_eq!(world.write(flow, 20_000), 20_000);
     }
-    let (_, report) = finish(&mut world, flow);
+    finish(&mut world, flow, STEP);
+    let report = world.flow_report(flow);
     let twice = report.sender_paths.iter().map(|p| p.bytes_sent).sum::<u64>() - report.bytes;
     println!("{twice} of {} bytes twice", report.bytes);
     assert!(twice <= AT_FIRST + report.bytes / PART, "{twice} of {}", report.bytes);

@@ -4,7 +4,9 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use polypath_sim::{HopConfig, HostConfig, LinkId, NodeId, Path, QueueLimit, Via, World, WorldConfig};
+use polypath_sim::{
+    FlowId, HopConfig, HostConfig, LinkId, NodeId, Path, QueueLimit, Via, World, WorldConfig,
+};
 use polypath_wire::{Duration, Instant, Rate, Seed};
 
 pub fn secs(s: f64) -> Instant {
@@ -48,6 +50,17 @@ pub fn between<const N: usize>(hops: [HopConfig; N]) -> (World, [Path; N]) {
     let links = hops.map(|hop| world.link(a, b, hop.clone(), hop).unwrap());
     let paths = links.map(|link| world.path(a, b, &[Via::Link(link)]).unwrap());
     (world, paths)
+}
+
+/// Runs in steps of `step` until all that was written has been read, and returns how long that took.
+pub fn finish(world: &mut World, flow: FlowId, step: Duration) -> Duration {
+    let began = world.now();
+    while world.flow_report(flow).finished.is_none() {
+        assert!(world.now().since(began) < Duration::from_secs(10), "it does not end");
+        let next = world.now() + step;
+        world.run(next);
+    }
+    world.now().since(began)
 }
 
 /// At each hop, nothing has appeared or vanished.

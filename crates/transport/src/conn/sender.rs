@@ -140,6 +140,12 @@ impl Sender {
         self.goal().saturating_sub(self.map.nxt())
     }
 
+    /// How much of that the peer's window has room for.
+    #[inline]
+    fn usable(&self) -> u64 {
+        self.window.left(self.map.nxt()).min(self.waiting())
+    }
+
     /// Whether something waits that only the peer's window holds back.
     pub(super) fn window_blocked(&self) -> bool {
         self.map.is_idle() && self.map.nxt() < self.goal()

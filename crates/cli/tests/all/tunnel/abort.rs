@@ -104,8 +104,7 @@ fn an_abort_leaves_no_core_with_the_key_in_it() {
 fn a_daemon_whose_device_is_deleted_ends_with_an_error_and_leaves_nothing() {
     let Some([mut router, _server]) = hosts() else { return };
     router.init(&[]);
-    let socket = router.socket();
-    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
+    let socket = router.own_socket();
     let mut up = router.command(&["up", "polypath.toml"]);
     router.daemon = Some(router.ns.run(|| up.stderr(Stdio::piped()).spawn().unwrap()).unwrap());
     wait("an answer", || router.status(&[]).status.success());

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use polypath_daemon::SOCKET;
 use polypath_node::addresses::usable;
 use polypath_testbed::netns::{Netns, may_create};
 use polypath_testing::{installed, skip};
@@ -92,11 +93,17 @@ impl Host {
     }
 
     pub fn start(&mut self, under: &[&str], up: &[&str], variables: &[(&str, &str)]) {
-        let socket = self.socket();
-        self.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
+        self.own_socket();
         let mut up = self.command_under(under, up);
         up.envs(variables.iter().copied());
         self.daemon = Some(self.ns.run(|| up.spawn().unwrap()).unwrap());
+    }
+
+    /// Writes the socket of this host, instead of the default one, into its configuration, and returns it.
+    pub fn own_socket(&self) -> PathBuf {
+        let socket = self.socket();
+        self.edit(|text| text.replace(SOCKET, socket.to_str().unwrap()));
+        socket
     }
 
     pub fn socket(&self) -> PathBuf {

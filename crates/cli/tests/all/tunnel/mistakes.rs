@@ -13,8 +13,8 @@ use super::host::{Host, hosts, introduce, lists, reaches, shell, up_both, wait};
 fn what_a_start_cannot_have_is_told_with_the_remedy() {
     let Some([router, _server]) = hosts() else { return };
     router.init(&[]);
-    let (socket, config) = (router.socket(), router.dir.path().join("polypath.toml"));
-    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
+    router.own_socket();
+    let config = router.dir.path().join("polypath.toml");
     let right = std::fs::read_to_string(&config).unwrap();
     let metrics = "listen = \"192.0.2.77:9510\"\nallow_remote = true";
     for (from, to, parts) in [
@@ -48,8 +48,7 @@ fn a_start_without_the_privilege_says_so_and_claims_no_kill_switch() {
     }
     let there = server.init(&[]);
     router.obey(&there);
-    let socket = router.socket();
-    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
+    router.own_socket();
     for kill_switch in [false, true] {
         router.edit(|text| text.replace("kill_switch = false", &format!("kill_switch = {kill_switch}")));
         let under = ["setpriv", "--bounding-set=-net_admin"];
@@ -204,8 +203,7 @@ fn a_route_that_leads_elsewhere_already_is_named_at_the_start() {
     let Some([mut router, server]) = hosts() else { return };
     let there = server.init(&[]);
     router.obey(&format!("{there} --behind 10.98.0.0/24"));
-    let socket = router.socket();
-    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
+    router.own_socket();
     router.ns.run(|| shell("ip route add 10.98.0.0/24 via 192.0.2.2")).unwrap();
     let up = router.run(router.command(&["up", "polypath.toml"]));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();

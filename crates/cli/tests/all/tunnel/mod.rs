@@ -75,8 +75,7 @@ fn a_port_that_is_taken_is_told_of_each_interface_and_is_an_error_on_all() {
             .replace("limit = {}", "limit = { wwan0 = \"5M\" }")
     });
     let taken = router.ns.run(|| UdpSocket::bind("192.0.2.1:10500").unwrap()).unwrap();
-    let socket = router.socket();
-    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
+    router.own_socket();
     let up = router.run(router.command(&["up", "polypath.toml"]));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();
     let parts = [

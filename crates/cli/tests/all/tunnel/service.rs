@@ -269,8 +269,7 @@ fn a_daemon_that_cannot_become_its_user_leaves_nothing_but_the_kill_switch_and_s
     if !installed(&["setpriv"]) {
         return;
     }
-    let socket = router.socket();
-    router.edit(|text| text.replace("/run/polypath/control.sock", socket.to_str().unwrap()));
+    let socket = router.own_socket();
     let under = ["setpriv", "--bounding-set=-setuid"];
     let up = router.run(router.command_under(&under, &["up", "polypath.toml"]));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();

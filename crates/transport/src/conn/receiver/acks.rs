@@ -174,34 +174,29 @@ mod tests {
     use crate::conn::config::ConnectionConfig;
     use crate::payload::{Pattern, Payload};
 
+    /// After segments of `len` bytes from each of `offsets` on, over a path whose segments carry up to 1348.
+    fn receiver(sack: bool, offsets: impl Iterator<Item = u64>, len: u64) -> Receiver {
+        let config = ConnectionConfig::default();
+        let mut receiver = Receiver::new(&config);
+        receiver.add_path(PathId::FIRST, 1348);
+        receiver.agree(&config, sack, false);
+        for offset in offsets {
+            let data = Payload::Pattern(Pattern { key: 0, offset, len });
+            receiver.on_data(Instant::ZERO, PathId::FIRST, offset, data, false, &mut Timers::default());
+        }
+        receiver
+    }
+
     #[test]
     fn without_sack_no_block_is_remembered_that_nobody_will_be_told() {
-        let remembered = |sack| {
-            let config = ConnectionConfig::default();
-            let mut receiver = Receiver::new(&config);
-            receiver.add_path(PathId::FIRST, 536);
-            receiver.agree(&config, sack, false);
-            for n in 1..100 {
-                let data = Payload::Pattern(Pattern { key: 0, offset: n * 20, len: 10 });
-                receiver.on_data(Instant::ZERO, PathId::FIRST, n * 20, data, false, &mut Timers::default());
-            }
-            receiver.reporter.remembered()
-        };
+        let remembered = |sack| receiver(sack, (1..100).map(|n| n * 20), 10).reporter.remembered();
         assert_eq!((remembered(true), remembered(false)), (99, 0));
     }
 
-    /// As a kernel hands them over. It may send no more before it hears of them.
+    /// The kernel joins segments. Its sender may wait for their acknowledgment.
     #[test]
     fn many_segments_that_come_as_one_are_acknowledged_at_once() {
-        let waits = |len| {
-            let config = ConnectionConfig::default();
-            let mut receiver = Receiver::new(&config);
-            receiver.add_path(PathId::FIRST, 1348);
-            receiver.agree(&config, true, false);
-            let data = Payload::Pattern(Pattern { key: 0, offset: 0, len });
-            receiver.on_data(Instant::ZERO, PathId::FIRST, 0, data, false, &mut Timers::default());
-            !receiver.has_acks()
-        };
+        let waits = |len| !receiver(true, [0].into_iter(), len).has_acks();
         assert_eq!([waits(1348), waits(2 * 1348), waits(48 * 1348)], [true, false, false]);
     }
 }

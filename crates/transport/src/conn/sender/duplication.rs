@@ -113,7 +113,7 @@ impl Sender {
     /// Whether nothing new can leave, and what is under way may leave again on a quicker path.
     #[inline]
     pub(super) fn may_reinject(&self, engine: &Engine) -> bool {
-        let is_held = self.window.left(self.map.nxt()).min(self.waiting()) == 0 && !self.map.is_idle();
+        let is_held = self.usable() == 0 && !self.map.is_idle();
         is_held && engine.reinjects() && self.copies.reinjected < REINJECTED + self.map.nxt() / PART
     }
 

@@ -56,21 +56,18 @@ impl Sender {
         }
         let next =
             if self.map.has_lost() { self.next_again(now, engine) } else { self.next_new(now, engine) };
-        if next.is_none()
-            && self.has_missed_copies()
-            && let Some(copy) = self.next_missed_copy(now, engine)
-        {
-            engine.explain(Why::Copy);
-            return Some(copy);
+        if next.is_some() {
+            return next;
         }
-        if next.is_none()
-            && self.may_reinject(engine)
-            && let Some(copy) = self.next_reinjection(now, engine)
-        {
+        let missed = if self.has_missed_copies() { self.next_missed_copy(now, engine) } else { None };
+        let copy = match missed {
+            None if self.may_reinject(engine) => self.next_reinjection(now, engine),
+            missed => missed,
+        };
+        if copy.is_some() {
             engine.explain(Why::Copy);
-            return Some(copy);
         }
-        next
+        copy
     }
 
     #[cold]
@@ -129,8 +126,7 @@ impl Sender {
         engine.begin_probe(path);
         let others = engine.copies_beside(path);
         let mss = engine.mss_of(path, others);
-        let waiting = self.waiting();
-        let usable = self.window.left(self.map.nxt()).min(waiting);
+        let (waiting, usable) = (self.waiting(), self.usable());
         let view = &engine.views()[path];
         let outgoing = if usable > 0 && view.room >= 0 {
             let len = usable.min(u64::from(mss)) as u32;
@@ -148,8 +144,7 @@ impl Sender {
     #[inline(always)]
     fn next_new(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
         let offset = self.map.nxt();
-        let waiting = self.waiting();
-        let usable = self.window.left(offset).min(waiting);
+        let (waiting, usable) = (self.waiting(), self.usable());
         if usable == 0 {
             return None;
         }
