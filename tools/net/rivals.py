@@ -17,10 +17,10 @@ MEAN, UDP = 200, 28
 IPPROTO_MPTCP = 262
 
 
-def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0, server=1):
+def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0, server=1, watch=None):
     """Moves `size` bytes, or as many as go in `seconds`, from host a (or another, by `side`) to host b (or another, by `server`) over a new
     connection, to its address on the first path unless `to` is another: seconds until the receiver has all, and the samples (time, bytes
-    received)."""
+    received). `watch` gets the sending socket, in a thread of its own, as soon as it is connected."""
     protocol = IPPROTO_MPTCP if mptcp else 0
     server, client = bed.socket(server, protocol), bed.socket(side, protocol)
     for end in (server, client):
@@ -41,6 +41,8 @@ def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0, serve
 
     threading.Thread(target=receive, daemon=True).start()
     client.connect(server.getsockname())
+    if watch:
+        threading.Thread(target=watch, args=(client,), daemon=True).start()
     _send(client, size, seconds and began + seconds)
     client.close()
     done.wait()
