@@ -117,6 +117,7 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         "TCPs\nkeep",
         "keep,\np5",
         "harmless,\n%",
+        "harmful,\n%",
         "their\nRTT",
         "RTT,\np95",
         "scenarios",
@@ -138,7 +139,7 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         row.push(percent(s.starved));
         row.extend(spread(s.taken));
         row.extend(low(s.left));
-        row.push(percent(s.harmless));
+        row.extend([percent(s.harmless), percent(s.harmful)]);
         row.extend([two(s.rtt, |of| of.median), two(s.rtt, |of| of.p95), s.scenarios.to_string()]);
         row.extend(low(s.share));
         row.extend(low(s.used));
@@ -148,15 +149,11 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
     for s in scores.iter().filter(|s| s.controller != NULL) {
         let worst = frontier::worst(&s.controller, outcomes, args.pipe, args.worst);
         let shown = |w: &frontier::Worst| {
-            format!(
-                "  {:.2} of a TCP, FF {:.2}: {}\n",
-                w.taken,
-                w.ff,
-                frontier::repeats(w.scenario, &s.controller, args.runs)
-            )
+            let again = frontier::repeats(w.scenario, &s.controller, args.runs);
+            format!("  TCPs keep {:.2}, {:.2} of a TCP, FF {:.2}: {again}\n", w.left, w.taken, w.ff)
         };
         if !worst.is_empty() {
-            text += &format!("\n\n{} takes most in\n", s.controller);
+            text += &format!("\n\n{} leaves TCPs least in\n", s.controller);
             text += worst.iter().map(shown).collect::<String>().trim_end();
         }
     }

@@ -25,6 +25,8 @@ pub struct At {
     pub ours: f64,
     /// Of the mean of the TCPs beside it; none without any.
     pub rival: Option<f64>,
+    /// The same in each run of which this is the mean.
+    pub rivals: Vec<f64>,
     /// Of all of them.
     pub all: f64,
     /// The mean smoothed round trip of the TCPs beside it, ms; none without any.
@@ -53,6 +55,7 @@ impl Outcome {
         let at = |n| At {
             ours: of(n, |at| Some(at.ours)).unwrap_or_default(),
             rival: of(n, |at| at.rival),
+            rivals: same.iter().flat_map(|o| o.at[n].rivals.iter().copied()).collect(),
             all: of(n, |at| Some(at.all)).unwrap_or_default(),
             rtt: of(n, |at| at.rtt),
         };
@@ -83,10 +86,11 @@ impl At {
             _ => scenario.through(n).map(|path| goodput(BUNDLE, Some(path))).sum(),
         };
         let names: Vec<String> = (0..scenario.bottlenecks[n].rivals).map(|j| rival(n, j)).collect();
-        let rivals: f64 = names.iter().map(|name| goodput(name, None)).sum();
+        let goodput_of_all: f64 = names.iter().map(|name| goodput(name, None)).sum();
         let count = names.len() as f64;
         let rtt = value(Metric::MeanSrtt, names, None).filter(|_| count > 0.0);
-        Self { ours, rival: (count > 0.0).then(|| rivals / count), all: ours + rivals, rtt }
+        let rival = (count > 0.0).then(|| goodput_of_all / count);
+        Self { ours, rival, rivals: rival.into_iter().collect(), all: ours + goodput_of_all, rtt }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use polypath_judge::{Answer, Ensemble, Scale, Side};
+
 use super::{Outcome, REFERENCE};
 use crate::scenarios::{ALONE, Scenario};
 
@@ -25,6 +27,8 @@ pub struct Samples {
     pub rtt: Vec<f64>,
     /// What they lose beyond 1.05 of what they lose to the null, bit/s.
     pub excess: Vec<f64>,
+    /// Whether they lose more than that, as far as several runs of both can tell (95 % confidence).
+    pub harmful: Vec<Answer>,
     /// In each scenario: goodput over what one TCP at each bottleneck has.
     pub share: Vec<f64>,
     /// Goodput of all over what all have in the null.
@@ -82,11 +86,20 @@ impl Samples {
             self.left.extend(ratio(rival, in_null));
             self.rtt.extend(at.rtt.zip(null.rtt).map(|(rtt, in_null)| rtt / in_null));
             self.excess.push(lost - HARM * lost_in_null);
+            self.harmful.extend(is_harmful(&at.rivals, &null.rivals, alone));
             if lost_in_null > 0.0 {
                 self.harm.push(lost / lost_in_null);
             }
         }
     }
+}
+
+/// Whether runs in which TCPs have `left` show that they lose more of `alone` than 1.05 times what runs with `in_null` show. Of single
+/// runs there is no answer.
+fn is_harmful(left: &[f64], in_null: &[f64], alone: f64) -> Option<Answer> {
+    let of = |runs: &[f64]| Ensemble::of(Scale::Linear, runs).filter(|_| runs.len() > 1);
+    let least: Vec<f64> = in_null.iter().map(|null| alone - HARM * (alone - null)).collect();
+    Some(of(left)?.is_beside(&of(&least)?, Side::Below, 0.0, 0.95))
 }
 
 /// `of` over `to`, which are not below 0.

@@ -1,5 +1,6 @@
 //! How a controller did over all scenarios, beside the null of each.
 
+use polypath_judge::Answer;
 use serde::Serialize;
 
 use super::Outcome;
@@ -31,6 +32,8 @@ pub struct Score {
     pub harm: Option<Spread>,
     /// Share of these bottlenecks at which the harm is at most 1.05.
     pub harmless: Option<f64>,
+    /// Share of these bottlenecks at which it is certain (95 %) that the harm is more; none of single runs.
+    pub harmful: Option<f64>,
     /// What the TCPs there have over what they have in the null.
     pub left: Option<Spread>,
     /// Harm in delay: their mean round trip over that in the null.
@@ -57,7 +60,9 @@ pub struct Spread {
 pub struct Worst {
     /// The scenario's number.
     pub scenario: u64,
-    /// Friendliness at its worst bottleneck.
+    /// What the TCPs at its worst bottleneck have over what they have in the null.
+    pub left: f64,
+    /// Friendliness there.
     pub ff: f64,
     /// Goodput there over what one TCP has in its place.
     pub taken: f64,
@@ -68,20 +73,21 @@ pub fn scores(outcomes: &[Outcome], pipe: u64) -> Vec<Score> {
     samples(outcomes, pipe).iter().map(|(name, samples)| Score::of(name, samples)).collect()
 }
 
-/// The `count` scenarios in which `controller` takes most from others.
+/// The `count` scenarios in which `controller` leaves the TCPs beside it least of what they have in the null.
 pub fn worst(controller: &str, outcomes: &[Outcome], pipe: u64, count: usize) -> Vec<Worst> {
     let beside = beside(outcomes);
     let of = |o: &Outcome| {
         let null = beside.get(&o.scenario)?.null;
         let scenario = Scenario::draw(o.scenario);
         let counted = o.at.iter().zip(&null.at).enumerate().filter(|(n, _)| scenario.pipe(*n) >= pipe);
-        let each = counted
-            .filter_map(|(_, (at, null))| Some((ratio(at.ours, at.rival?)?, ratio(at.ours, null.ours)?)));
-        let (ff, taken) = each.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        Some(Worst { scenario: o.scenario, ff, taken })
+        let each = counted.filter_map(|(_, (at, null))| {
+            let (left, ff) = (ratio(at.rival?, null.rival?)?, ratio(at.ours, at.rival?)?);
+            Some(Worst { scenario: o.scenario, left, ff, taken: ratio(at.ours, null.ours)? })
+        });
+        each.min_by(|a, b| a.left.total_cmp(&b.left))
     };
     let mut all: Vec<Worst> = outcomes.iter().filter(|o| o.controller == controller).filter_map(of).collect();
-    all.sort_by(|a, b| b.taken.total_cmp(&a.taken));
+    all.sort_by(|a, b| a.left.total_cmp(&b.left));
     all.truncate(count);
     all
 }
@@ -89,25 +95,28 @@ pub fn worst(controller: &str, outcomes: &[Outcome], pipe: u64, count: usize) ->
 impl Score {
     /// Of what was sampled of `controller`.
     fn of(controller: &str, samples: &Samples) -> Self {
-        let part = |all: &[f64], counts: fn(f64) -> bool| {
-            let counted = all.iter().filter(|value| counts(**value)).count();
-            (!all.is_empty()).then(|| counted as f64 / all.len() as f64)
-        };
         Self {
             controller: controller.to_owned(),
             scenarios: samples.share.len(),
             bottlenecks: samples.excess.len(),
             ff: Spread::of(&samples.ff),
             taken: Spread::of(&samples.taken),
-            starved: part(&samples.ff, |ff| ff < STARVED),
+            starved: part(&samples.ff, |ff| *ff < STARVED),
             share: Spread::of(&samples.share),
             used: Spread::of(&samples.used),
             harm: Spread::of(&samples.harm),
-            harmless: part(&samples.excess, |excess| excess <= 0.0),
+            harmless: part(&samples.excess, |excess| *excess <= 0.0),
+            harmful: part(&samples.harmful, |harmful| *harmful == Answer::Yes),
             left: Spread::of(&samples.left),
             rtt: Spread::of(&samples.rtt),
         }
     }
+}
+
+/// The share of `all` that `counts`; none of nothing.
+fn part<T>(all: &[T], counts: fn(&T) -> bool) -> Option<f64> {
+    let counted = all.iter().filter(|value| counts(value)).count();
+    (!all.is_empty()).then(|| counted as f64 / all.len() as f64)
 }
 
 impl Spread {
@@ -133,13 +142,19 @@ mod tests {
     use crate::scenarios::ALONE;
 
     fn outcome(scenario: u64, controller: &str, ours: f64, rival: f64) -> Outcome {
-        let at = vec![At { ours, rival: Some(rival), all: ours + rival, rtt: Some(10.0 * ours) }];
+        let at = vec![At {
+            ours,
+            rival: Some(rival),
+            rivals: vec![rival],
+            all: ours + rival,
+            rtt: Some(10.0 * ours),
+        }];
         Outcome { scenario, controller: controller.to_owned(), at }
     }
 
     #[test]
     fn what_there_is_nothing_of_has_no_number() {
-        let at = vec![At { ours: 4.0, rival: None, all: 4.0, rtt: None }];
+        let at = vec![At { ours: 4.0, rival: None, rivals: Vec::new(), all: 4.0, rtt: None }];
         let alone = |controller: &str| Outcome { at: at.clone(), ..outcome(1, controller, 0.0, 0.0) };
         let scores = scores(&[alone(REFERENCE), alone(ALONE), alone("polite")], 0);
         assert_eq!(
@@ -162,6 +177,25 @@ mod tests {
         let (stalled, named) = score(0.0, 0.0);
         assert_eq!((stalled.bottlenecks, stalled.ff, stalled.taken.unwrap().p5), (1, None, 0.0));
         assert_eq!(named, []);
+    }
+
+    /// A TCP has 8 alone and loses 4 to the null, so it may lose 4.2.
+    #[test]
+    fn harm_is_certain_if_runs_differ_by_more_than_they_scatter() {
+        let with = |controller: &str, rivals: &[f64]| {
+            let mut outcome = outcome(1, controller, 4.0, rivals.iter().sum::<f64>() / rivals.len() as f64);
+            outcome.at[0].rivals = rivals.to_vec();
+            outcome
+        };
+        let null = [3.9, 4.0, 4.1];
+        let score = |rivals: &[f64]| {
+            let all = [with(REFERENCE, &null), with(ALONE, &[8.0; 3]), with("greedy", rivals)];
+            scores(&all, 0).remove(0).harmful
+        };
+        assert_eq!(score(&[3.5, 3.4, 3.6]), Some(1.0));
+        assert_eq!(score(&[3.5, 2.5, 4.5]), Some(0.0), "it may be chance");
+        assert_eq!(score(&[3.9, 3.8, 4.0]), Some(0.0), "less than 1.05");
+        assert_eq!(score(&[1.0]), None, "one run");
     }
 
     #[test]
@@ -189,6 +223,6 @@ mod tests {
         assert_eq!((null.rtt.unwrap().mean, rtt.p5, rtt.p95), (1.0, 0.4, 1.5));
         assert!((share.geometric_mean - 0.6f64.sqrt()).abs() < 1e-9);
         let worst = worst("greedy", &outcomes, 0, 1);
-        assert_eq!((worst[0].scenario, worst[0].ff, worst[0].taken), (1, 3.0, 1.5));
+        assert_eq!(worst, [Worst { scenario: 1, left: 0.5, ff: 3.0, taken: 1.5 }]);
     }
 }

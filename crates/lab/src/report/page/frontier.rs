@@ -48,7 +48,7 @@ pub fn frontier(about: &Frontier<'_>, outcomes: &[Outcome]) -> String {
             (figure(&harm(&scores)))
             @for chart in distributions(&samples) { (figure(&chart)) }
             h2 { "Worst scenarios" }
-            p.how { "Where each takes most of what one TCP has in its place. The command repeats the scenario." }
+            p.how { "Where each leaves the TCPs beside it least of what they have in the null. The command repeats the scenario." }
             @for score in scores.iter().filter(|score| score.controller != NULL) {
                 (named(&score.controller, &worst(&score.controller, outcomes, about.pipe, about.worst), about.runs))
             }
@@ -69,17 +69,17 @@ fn table(scores: &[Score]) -> Markup {
         div.scroll { table {
             thead { tr {
                 th { "controller" } th.number { "bottlenecks" } th.number { "of a TCP in its place" } th.number { "harm" }
-                th.number { "harm at most 1.05" } th.number { "TCPs keep" } th.number { "their round trip" } th.number { "starved" } th.number { "scenarios" }
+                th.number { "harm at most 1.05" } th.number { "certainly more" } th.number { "TCPs keep" } th.number { "their round trip" } th.number { "starved" } th.number { "scenarios" }
                 th.number { "of its fair share" } th.number { "used" }
             } }
             tbody { @for s in scores { tr {
                 td { (s.controller) } td.number { (s.bottlenecks) } td.number { (spread(s.taken)) } td.number { (spread(s.harm)) }
-                td.number { (percent(s.harmless)) } td.number { (spread(s.left)) } td.number { (spread(s.rtt)) } td.number { (percent(s.starved)) } td.number { (s.scenarios) }
+                td.number { (percent(s.harmless)) } td.number { (percent(s.harmful)) } td.number { (spread(s.left)) } td.number { (spread(s.rtt)) } td.number { (percent(s.starved)) } td.number { (s.scenarios) }
                 td.number { (spread(s.share)) } td.number { (spread(s.used)) }
             } } }
         } }
         p.how { "Medians, and where the lowest and the highest twentieth begin. Harm: what the TCPs beside it lose against being alone, over what \
-                 they lose to the null. Their round trip: over that in the null. Starved: less than 0.3 of such a TCP. Fair share: what one TCP at each bottleneck has. Used: by all, over what all \
+                 they lose to the null. Certainly more: with 95 % confidence, from several runs of each (--runs). Their round trip: over that in the null. Starved: less than 0.3 of such a TCP. Fair share: what one TCP at each bottleneck has. Used: by all, over what all \
                  use in the null." }
     }
 }
@@ -150,7 +150,7 @@ fn named(controller: &str, worst: &[Worst], runs: u64) -> Markup {
         @if !worst.is_empty() {
             h3 { (controller) }
             ol { @for w in worst { li {
-                (format!("{:.2} of a TCP, FF {:.2}: ", w.taken, w.ff))
+                (format!("TCPs keep {:.2}, {:.2} of a TCP, FF {:.2}: ", w.left, w.taken, w.ff))
                 code { (repeats(w.scenario, controller, runs)) }
             } } }
         }
@@ -166,7 +166,13 @@ mod tests {
     #[test]
     fn the_page_has_a_row_for_each_controller_and_the_command_of_its_worst_scenario() {
         let outcome = |controller: &str, ours: f64, rival: f64| {
-            let at = vec![At { ours, rival: Some(rival), all: ours + rival, rtt: Some(40.0 + ours) }];
+            let at = vec![At {
+                ours,
+                rival: Some(rival),
+                rivals: vec![rival],
+                all: ours + rival,
+                rtt: Some(40.0 + ours),
+            }];
             Outcome { scenario: 7, controller: controller.to_owned(), at }
         };
         let all = [
