@@ -164,7 +164,7 @@ impl Controller for Controlled {
         self.event(Some(now), |o| o.call_method1("on_path_added", (seconds(now), path.0, mss)).map(drop));
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, _: Instant, path: PathId) {
         self.paths.remove(path);
         if self.has.removed {
             self.event(None, |o| o.call_method1("on_path_removed", (path.0,)).map(drop));

@@ -38,7 +38,7 @@ pub trait Controller: Debug + Send {
     /// A path joined; `mss` is its largest payload in bytes.
     fn on_path_added(&mut self, now: Instant, path: PathId, mss: u32);
     /// A path left for good.
-    fn on_path_removed(&mut self, _path: PathId) {}
+    fn on_path_removed(&mut self, _now: Instant, _path: PathId) {}
     /// A path that was just added leaves by the link of ours with this number: paths over one link share it.
     fn on_link(&mut self, _now: Instant, _path: PathId, _link: u32) {}
     /// Another connection found `path` to lead through this bottleneck.

@@ -158,7 +158,7 @@ impl<L: Coupling> Controller for Coupled<L> {
         self.flows.0.insert(Flow::new(path, self.config, mss));
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, _: Instant, path: PathId) {
         self.flows.0.remove(path);
     }
 
@@ -287,7 +287,7 @@ mod tests {
         let alone = growth(&mut two, 0);
         assert!((shared - 0.025).abs() < 1e-3 && (alone - 0.1).abs() < 1e-3, "{shared} {alone}");
         two.1[1].state = PathState::Active;
-        two.0.on_path_removed(PathId(1));
+        two.0.on_path_removed(Instant::ZERO, PathId(1));
         assert!((growth(&mut two, 0) - 0.1).abs() < 1e-2);
         assert_eq!(two.0.window(PathId(1)), 0);
     }

@@ -67,7 +67,7 @@ impl Controller for MhipTwoLevel {
         self.paths.insert((path, NewReno::new(self.config, mss)));
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, _: Instant, path: PathId) {
         self.paths.remove(path);
     }
 
@@ -192,7 +192,7 @@ mod tests {
         c.on_path_added(NOW, B, 1000);
         c.on_loss(NOW, A, &lost(LossCause::DupAck, 1, 10_000), &[]);
         assert_eq!(ssthresh(&c), None);
-        c.on_path_removed(B);
+        c.on_path_removed(NOW, B);
         assert_eq!((ssthresh(&c), c.total_window()), (Some(5_000), Some(5_000)));
     }
 }

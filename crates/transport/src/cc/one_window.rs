@@ -38,7 +38,7 @@ impl<A: Algorithm> Controller for OneWindow<A> {
         self.count();
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, _: Instant, path: PathId) {
         self.mss.remove(path);
         self.count();
     }

@@ -268,11 +268,11 @@ impl Controller for Polypath {
         }
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, now: Instant, path: PathId) {
         self.detection.judge.remove(path);
         self.detection.detector.iter_mut().for_each(|detector| detector.forget(path));
         self.paths.remove(path);
-        self.regroup(Instant::ZERO);
+        self.regroup(now);
     }
 
     fn on_mss(&mut self, path: PathId, mss: u32) {

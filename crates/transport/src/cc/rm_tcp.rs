@@ -179,7 +179,7 @@ impl Controller for RmTcp {
         });
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, _: Instant, path: PathId) {
         self.routes.remove(path);
     }
 

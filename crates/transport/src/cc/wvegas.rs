@@ -188,7 +188,7 @@ impl Controller for WVegas {
         });
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, _: Instant, path: PathId) {
         self.paths.remove(path);
     }
 

@@ -72,7 +72,7 @@ impl Engine {
     pub(crate) fn remove_path(&mut self, now: Instant, path: PathId) {
         self.timers.remove_path(path);
         self.lose_all(now, path, LossCause::PathRemoved, Episode::default());
-        self.controller.on_path_removed(path);
+        self.controller.on_path_removed(now, path);
         self.scheduler.on_path_removed(path);
         self.policy.on_path_removed(path);
         self.observers.remove_path(path);

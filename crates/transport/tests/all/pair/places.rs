@@ -36,7 +36,7 @@ fn follows(config: &CcConfig, next: PathId) -> Vec<String> {
             .for_each(|path| cc.on_ack(at(20 + n), *path, &acked(20 + n), &views([gone, stays])));
     }
     cc.on_loss(at(50), gone, &lost(1), &views([gone, stays]));
-    cc.on_path_removed(gone);
+    cc.on_path_removed(at(60), gone);
     cc.on_path_added(at(60), next, 1200);
     let mut said = Vec::new();
     let mut ask = |cc: &dyn Controller| {
