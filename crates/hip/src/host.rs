@@ -321,7 +321,7 @@ impl Host {
         }
         let known = self.knows(peer);
         let (responder, mut ctx) = self.context(now);
-        let accepted = match responder.check(&mut ctx, view, known) {
+        let accepted = match responder.check(&mut ctx, route, view, known) {
             Ok(accepted) if allowed => accepted,
             Ok(_) => {
                 ctx.event(peer, Event::Refused { route });

@@ -42,9 +42,9 @@ pub struct PeerLocators {
 const MOST: usize = 64;
 
 impl PeerLocators {
-    /// The address of the base exchange: active, preferred, for ever (RFC 8046 §5.1).
-    pub(crate) fn new(address: IpAddr) -> Self {
-        let state = LocatorState::Active;
+    /// The address of the base exchange: preferred, for ever, and active (RFC 8046 §5.1) if the peer is known to be there.
+    pub(crate) fn new(address: IpAddr, proved: bool) -> Self {
+        let state = if proved { LocatorState::Active } else { LocatorState::Unverified };
         Self { list: vec![PeerLocator { address, spis: Vec::new(), state, preferred: true, expires: None }] }
     }
 
@@ -203,7 +203,7 @@ mod tests {
             let address = LocatorAddress::Esp { spi, address: ip(1) };
             Locator { traffic: TrafficType::Both, preferred, lifetime: u32::MAX, address }
         };
-        let mut locators = PeerLocators::new(ip(1));
+        let mut locators = PeerLocators::new(ip(1), true);
         for _ in 0..2 {
             locators.replace(at(0), &[listed(7, true), listed(8, false)]);
             let known: Vec<_> = locators.iter().map(|l| (l.spis.clone(), l.preferred)).collect();
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_locator_goes_through_its_states() {
         use LocatorState::{Active, Deprecated, Unverified};
-        let mut locators = PeerLocators::new(ip(1));
+        let mut locators = PeerLocators::new(ip(1), true);
         locators.replace(at(0), &[listed(1, false, u32::MAX), listed(2, true, 10)]);
         assert_eq!(states(&locators), [(ip(1), Active), (ip(2), Unverified)]);
         assert_eq!(locators.best().map(|l| l.address), Some(ip(1)), "active before preferred");
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_locators_is_not_remembered() {
-        let mut locators = PeerLocators::new(ip(1));
+        let mut locators = PeerLocators::new(ip(1), true);
         (0..=255).for_each(|n| locators.verified(IpAddr::from([10, 0, 0, n])));
         assert_eq!(locators.iter().count(), MOST);
     }

@@ -2,8 +2,8 @@
 //! without having kept anything about their sender (RFC 7401 §6.7, §6.9, appendix A).
 //!
 //! The puzzle's I is a MAC over both HITs, K and the opaque field with a secret of this generation, so an I2 proves by
-//! itself that it answers one of our R1s. It may come over another path than I1 did; but the opaque field is a mark of
-//! where the R1 went, so that nobody elsewhere gets the puzzle of somebody else's HIT.
+//! itself that it answers one of our R1s. The opaque field is a mark of where the R1 went, so that nobody elsewhere gets
+//! the puzzle of somebody else's HIT. An I2 from elsewhere is taken, but who sent it may not be there.
 //!
 //! A puzzle is good for a few bad answers only, and keys are computed for a limited number of I2s a second.
 
@@ -73,6 +73,8 @@ pub(crate) struct Accepted {
     pub outbound: u32,
     pub index: usize,
     pub multipath: Option<Multipath>,
+    /// Whether it came from where the R1 went that it answers.
+    pub proved: bool,
     /// What identifies this I2 when it comes again.
     pub digest: [u8; 32],
 }
@@ -185,10 +187,11 @@ impl Responder {
     pub fn check(
         &mut self,
         ctx: &mut Context<'_>,
+        route: Route,
         view: &PacketView<'_>,
         known: bool,
     ) -> Result<Accepted, Refused> {
-        let result = self.look_at(ctx, view, known);
+        let result = self.look_at(ctx, route, view, known);
         if result.is_err() {
             self.load.count(ctx.now, ctx.config);
         }
@@ -198,6 +201,7 @@ impl Responder {
     fn look_at(
         &mut self,
         ctx: &mut Context<'_>,
+        route: Route,
         view: &PacketView<'_>,
         known: bool,
     ) -> Result<Accepted, Refused> {
@@ -222,7 +226,9 @@ impl Responder {
         let session = session.inspect_err(|_| generation.failures.count(&solution.random))?;
         self.used.insert(used);
         let (index, digest) = (offer.esp_info.keymat_index.into(), i2_digest(view));
-        Ok(Accepted { session, outbound: offer.esp_info.new_spi, index, multipath: offer.multipath, digest })
+        let (outbound, multipath) = (offer.esp_info.new_spi, offer.multipath);
+        let proved = self.limit.mark(route.remote.ip()) == solution.opaque;
+        Ok(Accepted { session, outbound, index, multipath, proved, digest })
     }
 }
 

@@ -288,12 +288,8 @@ impl Association {
         }
     }
 
-    pub(super) fn on_r2(
-        &mut self,
-        ctx: &mut Context<'_>,
-        route: Route,
-        view: &PacketView<'_>,
-    ) -> Result<(), DropReason> {
+    /// The R2, wherever it came from: the peer is where its R1 came from and our I2 went.
+    pub(super) fn on_r2(&mut self, ctx: &mut Context<'_>, view: &PacketView<'_>) -> Result<(), DropReason> {
         if self.state != State::I2Sent {
             return Err(DropReason::State);
         }
@@ -308,12 +304,12 @@ impl Association {
         let info = params.iter().find_map(|p| if let Param::EspInfo(i) = p { Some(*i) } else { None });
         let fits = |i: &EspInfo| i.old_spi == 0 && usize::from(i.keymat_index) == draft.index;
         let info = info.filter(|i| fits(i) && is_usable(i.new_spi)).ok_or(DropReason::Proposal)?;
-        let Draft { mut session, inbound, index, .. } = self.drafts.remove(n);
+        let Draft { mut session, inbound, index, route, .. } = self.drafts.remove(n);
         self.drop_drafts(ctx);
         let keys = session.draw(index, ctx.identity).map_err(|_| DropReason::Crypto)?;
         self.session = Some(session);
         self.accepted_i2 = None;
-        self.locators = PeerLocators::new(route.remote.ip());
+        self.locators = PeerLocators::new(route.remote.ip(), true);
         self.won = Some(ctx.now);
         self.active = ctx.now;
         self.updates = Default::default();

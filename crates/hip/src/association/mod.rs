@@ -193,7 +193,7 @@ impl Association {
         }
         match view.packet_type() {
             PacketType::R1 => self.on_r1(ctx, route, view),
-            PacketType::R2 => self.on_r2(ctx, route, view),
+            PacketType::R2 => self.on_r2(ctx, view),
             PacketType::Update => self.on_update(ctx, route, view),
             PacketType::Notify => self.on_notify(ctx, route, view),
             PacketType::Close => self.on_close(ctx, route, view),
@@ -380,7 +380,7 @@ impl Association {
         self.packet = packet;
         self.session = Some(accepted.session);
         self.accepted_i2 = Some(accepted.digest);
-        self.locators = PeerLocators::new(route.remote.ip());
+        self.locators = PeerLocators::new(route.remote.ip(), accepted.proved);
         self.won = None;
         self.asked_at = None;
         self.routes = vec![route];
@@ -388,8 +388,11 @@ impl Association {
         self.updates = Updates::default();
         ctx.send(route, &self.packet);
         self.go(ctx, State::R2Sent);
-        let path = Path::new(route, inbound, accepted.outbound, true, Duration::ZERO);
+        let path = Path::new(route, inbound, accepted.outbound, accepted.proved, Duration::ZERO);
         self.install(ctx, path, esp, None, false);
+        if !accepted.proved {
+            self.ask_for_proof(ctx, inbound, route);
+        }
         self.learn_multipath(ctx, accepted.multipath);
         Ok(())
     }

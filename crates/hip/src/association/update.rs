@@ -141,9 +141,9 @@ impl Association {
         }
         session.check_mac(view)?;
         let update = Update::read(view)?;
-        if let Some(answer) = update.seq.and_then(|id| self.updates.answered.get(&id)) {
+        if let Some(id) = update.seq.filter(|id| self.updates.answered.contains_key(id)) {
             // The peer did not get our answer, or somebody repeats what it sent.
-            return self.favours.take(ctx.now, 0).then(|| ctx.send(route, answer)).ok_or(DropReason::Policy);
+            return self.answer_again(ctx, route, id);
         }
         self.updates.may_be_new(&update)?;
         let digest = sha256(&[&coverage::mac(view)]);
@@ -183,7 +183,7 @@ impl Association {
         }
         let is_request = !answered && update.esp_info.is_some();
         self.check_locators(ctx, route, update)?;
-        let is_news = id.wrapping_sub(self.updates.peer_next) as i32 >= 0;
+        let is_news = self.updates.is_news(id);
         let params = if is_request { self.answer(ctx, route, id, update)? } else { Some(vec![]) };
         self.take_locators(ctx, update, is_news);
         if let Some(mut params) = params {
@@ -198,12 +198,12 @@ impl Association {
 
     fn remember(&mut self, id: u32, answer: Vec<u8>) {
         let updates = &mut self.updates;
-        if id.wrapping_sub(updates.peer_next) as i32 >= 0 {
+        if updates.is_news(id) {
             updates.peer_next = id.wrapping_add(1);
         }
         updates.answered.insert(id, answer);
         let next = updates.peer_next;
-        updates.answered.retain(|id, _| next.wrapping_sub(*id) as i32 <= WINDOW);
+        updates.answered.retain(|id, _| (0..=WINDOW).contains(&(next.wrapping_sub(*id) as i32)));
     }
 
     /// The peer has our UPDATE number `n` of those pending. Whether this one was the answer to it.
@@ -224,11 +224,12 @@ impl Association {
                     return Err(DropReason::Proposal);
                 }
                 let (inbound, claimed) = (*inbound, *claimed);
-                let proved = self.updates.pending.remove(n).what;
-                // New keys are asked for by any path: that moves none.
-                let is_there = self.paths.iter().any(|p| p.inbound == inbound && p.route == claimed);
-                if is_there || !matches!(proved, What::Answer { rekeyed: true, .. }) {
-                    self.reached(ctx, inbound, claimed);
+                match self.updates.pending.remove(n).what {
+                    What::Answer { rekeyed: true, strayed: true, .. } => {}
+                    What::Answer { strayed: true, .. } => self.ask_for_proof(ctx, inbound, route),
+                    // New keys are asked for by any path: that moves none.
+                    What::Answer { rekeyed: true, .. } if !self.leads(inbound, claimed) => {}
+                    _ => self.reached(ctx, inbound, claimed),
                 }
                 false
             }
@@ -245,11 +246,11 @@ impl Association {
             What::Request { .. } => {
                 let info = self.check_answer(update, n)?;
                 let pending = self.updates.pending.remove(n);
-                if let What::Request { request, inbound, dh, index } = pending.what {
+                if let What::Request { request, inbound, dh, index, .. } = pending.what {
                     // Both ends' indices count (RFC 7402 §6.9); ours, as it was when we asked.
                     let index = if dh.is_some() { 0 } else { index }.max(info.keymat_index.into());
                     let info = EspInfo { keymat_index: index as u16, ..info };
-                    self.complete(ctx, route, request, inbound, dh, info, update)?;
+                    self.complete(ctx, request, inbound, dh, info, update)?;
                 }
                 true
             }
@@ -260,20 +261,24 @@ impl Association {
         Ok(is_answer)
     }
 
-    /// ESP_INFO of an answer to the request number `n`: with an SPI that is not reserved, and a Diffie-Hellman value if
-    /// and only if we sent one.
+    /// ESP_INFO of an answer to the request number `n`: with an SPI that is not reserved, a Diffie-Hellman value if and
+    /// only if we sent one, and our nonce, which nobody knows who did not get the request.
     fn check_answer(&self, update: &Update, n: usize) -> Result<EspInfo, DropReason> {
         let info = update.esp_info.filter(|info| is_usable(info.new_spi)).ok_or(DropReason::Proposal)?;
-        let asked = matches!(&self.updates.pending[n].what, What::Request { dh: Some(_), .. });
-        (asked == update.dh.is_some()).then_some(info).ok_or(DropReason::Proposal)
+        let fits = match &self.updates.pending[n].what {
+            What::Request { dh, nonce, .. } => {
+                let is_there = |nonce: &Vec<u8>| update.echo_responses.contains(nonce);
+                dh.is_some() == update.dh.is_some() && nonce.as_ref().is_none_or(is_there)
+            }
+            What::Answer { .. } | What::Check { .. } => false,
+        };
+        fits.then_some(info).ok_or(DropReason::Proposal)
     }
 
-    /// The answer to our request is here.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one request and of its answer")]
+    /// The answer to our request is here, wherever it came from: the peer is where the request went.
     fn complete(
         &mut self,
         ctx: &mut Context<'_>,
-        route: Route,
         request: Request,
         inbound: u32,
         dh: Option<DhKey>,
@@ -281,11 +286,13 @@ impl Association {
         update: &Update,
     ) -> Result<(), DropReason> {
         match request {
-            Request::Move { .. } => self.reached(ctx, inbound, route),
-            Request::Add(_) => self.complete_add(ctx, route, inbound, info)?,
+            Request::Move { route, .. } => self.reached(ctx, inbound, route),
+            Request::Add(route) => self.complete_add(ctx, route, inbound, info)?,
             Request::Rekey { inbound: old, .. } => {
                 if let (Some(key), Some(peer)) = (&dh, &update.dh) {
-                    self.renew_keymat(ctx, key, peer)?;
+                    self.renew_keymat(ctx, key, peer).inspect_err(|_| {
+                        ctx.spis.remove(&inbound);
+                    })?;
                 }
                 self.replace(ctx, old, inbound, info, true)?;
             }
@@ -318,7 +325,10 @@ impl Association {
         confirmed: bool,
     ) -> Result<(), DropReason> {
         let session = self.session.as_mut().ok_or(DropReason::State)?;
-        let keys = session.draw(info.keymat_index.into(), ctx.identity).map_err(|_| DropReason::Crypto)?;
+        let Ok(keys) = session.draw(info.keymat_index.into(), ctx.identity) else {
+            ctx.spis.remove(&path.inbound);
+            return Err(DropReason::Crypto);
+        };
         self.install(ctx, path, keys, replaces, confirmed);
         Ok(())
     }
@@ -362,6 +372,21 @@ impl Association {
         session.keymat = Keymat::new(session.hash, &kij, i, j, ctx.identity.hit(), self.peer);
         session.begin_keymat();
         Ok(())
+    }
+
+    /// Whether the path with that inbound SPI leads there.
+    fn leads(&self, inbound: u32, route: Route) -> bool {
+        self.paths.iter().any(|p| p.inbound == inbound && p.route == route)
+    }
+
+    /// The peer is on that path at `route` if it returns what is sent there, and there alone.
+    pub(super) fn ask_for_proof(&mut self, ctx: &mut Context<'_>, inbound: u32, route: Route) {
+        self.updates.drop_proofs(inbound);
+        let nonce = ctx.random.vec(16);
+        let params = vec![Param::EchoRequestSigned(nonce.clone())];
+        let what = What::Answer { inbound, nonce, route, rekeyed: false, strayed: false };
+        // Without a proof the path is given up when the last retransmission is over.
+        let _ = self.send_update(ctx, route, params, what);
     }
 
     pub(super) fn reached(&mut self, ctx: &mut Context<'_>, inbound: u32, route: Route) {

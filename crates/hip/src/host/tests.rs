@@ -1,5 +1,7 @@
 //! What a peer may say that we let in, and what it may not: UPDATEs of its own making.
 
+mod hostile;
+
 use polypath_wire::Duration;
 use polypath_wire::hip::{DiffieHellman, EspInfo, Locator, LocatorAddress, TrafficType};
 
@@ -36,12 +38,19 @@ fn pair() -> [Host; 2] {
     hosts
 }
 
+/// An UPDATE of host 0.
+fn update(hosts: &mut [Host; 2], params: Vec<Param>) -> Vec<u8> {
+    let peer = hosts[1].hit();
+    let packet = hosts[0].with(at(1), peer, |a, ctx| a.update_packet(ctx, params).unwrap()).unwrap();
+    [&udp::HIP_MARKER[..], &packet].concat()
+}
+
 /// Host 0 says so in an UPDATE; the drops that it makes at host 1.
 fn say(hosts: &mut [Host; 2], seq: u32, mut params: Vec<Param>) -> u64 {
-    let (peer, before) = (hosts[1].hit(), hosts[1].dropped_total());
+    let before = hosts[1].dropped_total();
     params.push(Param::Seq(seq));
-    let packet = hosts[0].with(at(1), peer, |a, ctx| a.update_packet(ctx, params).unwrap()).unwrap();
-    hosts[1].handle(at(1), route(1), &[&udp::HIP_MARKER[..], &packet].concat());
+    let packet = update(hosts, params);
+    hosts[1].handle(at(1), route(1), &packet);
     hosts[1].dropped_total() - before
 }
 

@@ -70,7 +70,8 @@ fn a_second_path_that_died_after_its_r1_holds_up_nothing_for_long() {
     assert!(took < alone + Duration::from_millis(500), "{took:?}, without a second path {alone:?}");
 }
 
-/// The end that answered asks nothing: it hears of the second path by what comes there, and sends there once its peer is proved.
+/// The end that answered asks nothing: it hears of the second path by what comes there, and sends there once its peer is proved. The first
+/// half counts: a transfer may end with a time-out.
 #[test]
 fn the_end_that_answered_fills_its_second_path_as_soon_as_the_peer_is_proved() {
     let took = |config: fn() -> SecurityConfig| {
@@ -86,14 +87,14 @@ fn the_end_that_answered_fills_its_second_path_as_soon_as_the_peer_is_proved() {
         });
         let (began, peer) = (bed.now, bed.hit(SERVER));
         bed.client = bed.endpoints[CLIENT].connect_peer(began, connection, peer, PORT + 1).ok();
-        bed.run_until_done(began + Duration::from_secs(30), |bed| bed.fetched == LEN);
+        let end = began + Duration::from_secs(30);
+        bed.run_until_done(end, |bed| bed.fetched >= LEN / 2);
+        let half = bed.now.since(began);
+        bed.run_until_done(end, |bed| bed.fetched == LEN);
         let stats = bed.endpoints[SERVER].security_stats().unwrap();
         assert_eq!((bed.fetched, stats.unsent), (LEN, 0), "{stats:?}");
-        bed.now.since(began)
+        half
     };
     let (ahead, waiting) = (took(today), took(quick));
-    assert!(
-        ahead < waiting + Duration::from_millis(20),
-        "{ahead:?}, where paths wait for answers {waiting:?}"
-    );
+    assert!(ahead < waiting, "{ahead:?}, where paths wait for answers {waiting:?}");
 }

@@ -56,14 +56,33 @@ impl Association {
             old if old == info.new_spi => self.answer_move(info)?,
             old => self.answer_rekey(ctx, old, info, update)?,
         };
+        if !rekeyed && self.updates.is_news(id) {
+            self.updates.drop_proofs(inbound);
+        }
         let nonce = ctx.random.vec(16);
         params.extend(update.echo_requests.iter().cloned());
         params.extend([Param::EchoRequestSigned(nonce.clone()), Param::Ack(vec![id])]);
-        self.send_update(ctx, route, params, What::Answer { inbound, nonce, route, rekeyed })
-            .ok_or(DropReason::Crypto)?;
+        let what = What::Answer { inbound, nonce, route, rekeyed, strayed: false };
+        self.send_update(ctx, route, params, what).ok_or(DropReason::Crypto)?;
         let packet = self.updates.pending.last().map(|p| p.packet.clone()).unwrap_or_default();
         self.remember(id, packet);
         Ok(None)
+    }
+
+    /// Answers a request again.
+    pub(super) fn answer_again(
+        &mut self,
+        ctx: &mut Context<'_>,
+        route: Route,
+        id: u32,
+    ) -> Result<(), DropReason> {
+        let answer = self.updates.answered.get(&id).ok_or(DropReason::Replay)?;
+        if !self.favours.take(ctx.now, 0) {
+            return Err(DropReason::Policy);
+        }
+        ctx.send(route, answer);
+        self.updates.note_way(id, route);
+        Ok(())
     }
 
     /// SPIs below 256 are reserved (RFC 4303 §2.1). A new Diffie-Hellman value is for new keys, of the group of the base

@@ -121,10 +121,12 @@ pub(super) struct Pending {
 }
 
 pub(super) enum What {
-    /// A request, with the SPI that we will receive on, our new key, and the first index of KEYMAT that was free.
-    Request { request: Request, inbound: u32, dh: Option<DhKey>, index: usize },
-    /// An answer that asks for `nonce` back, about the path with that inbound SPI; whether it has new keys.
-    Answer { inbound: u32, nonce: Vec<u8>, route: Route, rekeyed: bool },
+    /// A request, with the SPI that we will receive on, our new key, the first index of KEYMAT that was free, and what is
+    /// asked back if it is about a route.
+    Request { request: Request, inbound: u32, dh: Option<DhKey>, index: usize, nonce: Option<Vec<u8>> },
+    /// An answer that asks for `nonce` back, about the path with that inbound SPI; whether it has new keys, and whether it
+    /// left by another route too, so that who has the nonce may be there.
+    Answer { inbound: u32, nonce: Vec<u8>, route: Route, rekeyed: bool, strayed: bool },
     /// Asks for `nonce` back from where data of the path with that inbound SPI came.
     Check { inbound: u32, nonce: Vec<u8>, route: Route },
 }
@@ -135,6 +137,11 @@ impl Pending {
             What::Request { request, .. } => Some(request),
             What::Answer { .. } | What::Check { .. } => None,
         }
+    }
+
+    /// Whether it acknowledges the peer's UPDATE `id`.
+    fn acknowledges(&self, id: u32) -> bool {
+        self.params.iter().any(|p| matches!(p, Param::Ack(ids) if ids.contains(&id)))
     }
 
     /// Whether the peer draws keys for it, or we did.
@@ -160,6 +167,11 @@ impl Updates {
                 (ahead >= -WINDOW).then_some(()).ok_or(DropReason::Replay)
             }
         }
+    }
+
+    /// Whether the peer's UPDATE `id` is none of those before the newest.
+    pub(super) fn is_news(&self, id: u32) -> bool {
+        id.wrapping_sub(self.peer_next) as i32 >= 0
     }
 
     /// The peer has our UPDATEs `ids`.
@@ -198,6 +210,22 @@ impl Updates {
         let older = |r: Request| matches!(r, Request::Move { inbound, .. } if inbound == path);
         self.waiting.retain(|request| !older(*request));
         self.pending.retain(|pending| !pending.request().is_some_and(older));
+    }
+
+    /// Our answer to the peer's UPDATE `id` leaves by `route`.
+    pub(super) fn note_way(&mut self, id: u32, route: Route) {
+        for pending in self.pending.iter_mut().filter(|p| p.acknowledges(id)) {
+            if let What::Answer { route: claimed, strayed, .. } = &mut pending.what {
+                *strayed |= *claimed != route;
+            }
+        }
+    }
+
+    /// Where the path with that inbound SPI was to be proved before does not matter any more.
+    pub(super) fn drop_proofs(&mut self, path: u32) {
+        let other =
+            |what: &What| !matches!(what, What::Answer { inbound, rekeyed: false, .. } if *inbound == path);
+        self.pending.retain(|pending| other(&pending.what));
     }
 
     /// Whether a list of our addresses has one of the last ids that the peer is taken to accept.

@@ -104,7 +104,10 @@ impl Association {
         }
         params.extend(dh.as_ref().map(public));
         params.extend(self.our_links(ctx, &locators));
-        self.send_update(ctx, route, params, What::Request { request, inbound, dh, index })?;
+        let about_route = matches!(request, Request::Add(_) | Request::Move { .. });
+        let nonce = about_route.then(|| ctx.random.vec(16));
+        params.extend(nonce.clone().map(Param::EchoRequestSigned));
+        self.send_update(ctx, route, params, What::Request { request, inbound, dh, index, nonce })?;
         if matches!(request, Request::Add(_)) {
             self.asked_to_add(ctx, route);
         }
@@ -119,7 +122,12 @@ impl Association {
         let locators = self.our_locators(ctx, request, 0);
         let mut params = vec![Param::LocatorSet(locators.clone())];
         params.extend(self.our_links(ctx, &locators));
-        self.send_update(ctx, route, params, What::Request { request, inbound: 0, dh: None, index: 0 })
+        self.send_update(
+            ctx,
+            route,
+            params,
+            What::Request { request, inbound: 0, dh: None, index: 0, nonce: None },
+        )
     }
 
     /// What we know of the links behind `locators`, for a peer that uses MULTIPATH; of many only the last one's, which is

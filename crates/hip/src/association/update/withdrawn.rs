@@ -1,8 +1,8 @@
 //! The peer's locators (RFC 8046 §5.3), and the paths to those that it has withdrawn.
 
-use polypath_wire::hip::{NotifyType, Param};
+use polypath_wire::hip::NotifyType;
 
-use super::{Request, Update, What};
+use super::{Request, Update};
 use crate::association::{Association, Path};
 use crate::context::Context;
 use crate::event::{DropReason, Event, Route};
@@ -70,11 +70,7 @@ impl Association {
             }
         }
         for (inbound, route) in listed_again {
-            let nonce = ctx.random.vec(16);
-            let params = vec![Param::EchoRequestSigned(nonce.clone())];
-            // Without a proof the path is given up when the last retransmission is over.
-            let _ =
-                self.send_update(ctx, route, params, What::Answer { inbound, nonce, route, rekeyed: false });
+            self.ask_for_proof(ctx, inbound, route);
         }
     }
 
