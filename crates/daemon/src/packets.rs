@@ -56,8 +56,8 @@ fn divide(packets: VecDeque<Bytes>, peers: &Table, counters: &NotCarried) -> Bat
             counters.malformed.fetch_add(1, Relaxed);
             continue;
         };
-        if is_local(looked.dst) {
-            continue; // the kernel asks for routers and neighbours on any device
+        if is_local(looked.dst) || is_redirect(&packet, &looked) {
+            continue; // the kernel asks for routers and neighbours on any device, and takes peers for neighbours of one another
         }
         match peers.behind(looked.dst) {
             Some(peer) if peer.link.is_silent() => {
@@ -124,6 +124,12 @@ fn is_local(ip: IpAddr) -> bool {
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
     link_local || ip.is_multicast() || ip.is_loopback() || ip.is_unspecified()
+}
+
+/// Whether it tells a host of a better router on its own link (RFC 792).
+fn is_redirect(packet: &[u8], looked: &InnerPacket) -> bool {
+    let header = packet.first().map_or(0, |first| usize::from(first & 15) * 4);
+    looked.src.is_ipv4() && looked.protocol == 1 && looked.starts && packet.get(header) == Some(&5)
 }
 
 /// Counts a packet that does not travel; what its sender is to hear of it.
@@ -195,6 +201,22 @@ mod tests {
         let told = |dst| error(&networks, &to(dst), Trouble::Unreachable).is_some();
         assert!(!told([10, 99, 0, 255]));
         assert!([[10, 99, 0, 77], [10, 98, 0, 1], [10, 97, 0, 255]].into_iter().all(told));
+    }
+
+    #[test]
+    fn a_redirect_is_not_carried() {
+        use polypath_wire::ipv4::Ipv4Header;
+
+        let carried = |protocol: u8, icmp: u8| {
+            let mut packet = vec![0; 36];
+            Ipv4Header::new(protocol, [10, 99, 0, 1].into(), [10, 99, 0, 2].into(), 16)
+                .emit(&mut packet)
+                .unwrap();
+            packet[20] = icmp;
+            !is_redirect(&packet, &InnerPacket::parse(&packet).unwrap())
+        };
+        assert!(!carried(1, 5));
+        assert!(carried(1, 8) && carried(17, 5));
     }
 
     #[test]

@@ -134,8 +134,8 @@ pub struct InitArgs {
     /// The key file, created if it does not exist [default: the one that the configuration names, or /etc/polypath/identity.pem]
     #[arg(long, value_name = "FILE")]
     pub identity: Option<PathBuf>,
-    /// Where peers find this host, for the line to paste [default: the addresses of its interfaces]
-    #[arg(long, value_name = "ADDR", value_parser = net::reached)]
+    /// Where peers find this host, for the line to paste; separate several by commas [default: the addresses of its interfaces]
+    #[arg(long, value_name = "ADDR,…", value_delimiter = ',', value_parser = net::reached)]
     pub at: Vec<String>,
     /// An interface that carries paths, by name or pattern; repeat it for more [default: all]
     #[arg(long, value_name = "IFACE")]

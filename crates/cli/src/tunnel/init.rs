@@ -102,7 +102,10 @@ fn existing(args: &InitArgs, from: Option<Hit>) -> Result<String, Failure> {
         )));
     }
     if args.peer.is_none() {
-        return Err(there("--peer adds a peer to it; to begin anew, remove it first".into()));
+        return Err(there(
+            "--peer adds a peer to it; `polypath hit FILE` prints the tag of the key that it names; to begin anew, remove it first"
+                .into(),
+        ));
     }
     let text = Config::text(&args.config).map_err(wrong)?;
     let tunnel = Config::unchecked(&args.config, &text).map_err(wrong)?.tunnel;

@@ -120,6 +120,7 @@ impl Association {
     pub(super) fn remove_path(&mut self, ctx: &mut Context<'_>, inbound: u32) {
         let Some(n) = self.paths.iter().position(|p| p.inbound == inbound) else { return };
         let path = self.paths.remove(n);
+        self.updates.forget_path(inbound);
         self.forget_rekey(ctx, inbound);
         self.retire_until(ctx.now, inbound);
         ctx.spis.remove(&path.inbound);

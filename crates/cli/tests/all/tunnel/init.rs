@@ -190,8 +190,11 @@ fn a_directory_is_no_configuration_and_a_name_may_be_where_this_host_is_reached(
             said(&refused)
         );
     }
-    let named = polypath(dir.path(), &["init", "a.toml", "--identity", "x.pem", "--at", "vpn.example.org:7"]);
-    assert!(String::from_utf8(named.stdout).unwrap().contains("@vpn.example.org:7 --behind"));
+    let init = ["init", "a.toml", "--identity", "x.pem"];
+    let named = polypath(dir.path(), &[&init[..], &["--at", "vpn.example.org:7,192.0.2.1"]].concat());
+    assert!(String::from_utf8(named.stdout).unwrap().contains("@vpn.example.org:7,192.0.2.1 --behind"));
+    let again = polypath(dir.path(), &init);
+    assert!(said(&again).contains("`polypath hit FILE` prints the tag"), "{}", said(&again));
 }
 
 #[test]

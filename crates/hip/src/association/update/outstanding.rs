@@ -228,6 +228,14 @@ impl Updates {
         self.pending.retain(|pending| other(&pending.what));
     }
 
+    /// Nothing is to be proved about the path with that inbound SPI any more.
+    pub(super) fn forget_path(&mut self, path: u32) {
+        self.pending.retain(|pending| match pending.what {
+            What::Answer { inbound, .. } | What::Check { inbound, .. } => inbound != path,
+            What::Request { .. } => true,
+        });
+    }
+
     /// Whether a list of our addresses has one of the last ids that the peer is taken to accept.
     pub(super) fn is_last_announced(&self) -> bool {
         let last = |id: u32| id.wrapping_sub(self.acked) as i32 >= MOST_AHEAD;

@@ -136,6 +136,16 @@ fn who_guesses_the_number_of_a_request_has_not_got_it() {
     assert_eq!(first_path(&hosts).route, route(1));
 }
 
+/// Where host 1 sends something again, if its peer does not answer.
+fn repeated(host: &mut Host) -> BTreeSet<SocketAddr> {
+    let mut asked = BTreeSet::new();
+    while let Some(due) = host.poll_timeout().filter(|due| *due < at(200)) {
+        host.handle_timeout(due);
+        asked.extend(places(host));
+    }
+    asked
+}
+
 #[test]
 fn a_peer_that_names_many_places_is_asked_at_one() {
     let mut hosts = friends();
@@ -145,12 +155,20 @@ fn a_peer_that_names_many_places_is_asked_at_one() {
         hosts[1].handle(at(1), elsewhere(n as u8), &request);
     }
     assert_eq!(places(&mut hosts[1]).len(), 40);
-    let mut repeated = BTreeSet::new();
-    while let Some(due) = hosts[1].poll_timeout().filter(|due| *due < at(200)) {
-        hosts[1].handle_timeout(due);
-        repeated.extend(places(&mut hosts[1]));
+    let last = BTreeSet::from([elsewhere(39).remote]);
+    assert_eq!(repeated(&mut hosts[1]), last, "again only where it says it is now");
+}
+
+#[test]
+fn nobody_is_asked_again_about_a_path_that_is_gone() {
+    let mut hosts = friends();
+    for n in 0..20 {
+        let request = update(&mut hosts, vec![info(0, 0, 4000 + n), Param::Seq(2 * n)]);
+        hosts[1].handle(at(1), elsewhere(n as u8), &request);
+        assert_eq!(say(&mut hosts, 2 * n + 1, vec![info(0, 4000 + n, 0)]), 0);
     }
-    assert_eq!(repeated, BTreeSet::from([elsewhere(39).remote]), "again only where it says it is now");
+    assert_eq!(places(&mut hosts[1]).len(), 40);
+    assert_eq!(repeated(&mut hosts[1]), BTreeSet::new());
 }
 
 /// The hosts, and the I2 of host 0.
