@@ -158,16 +158,17 @@ impl Connection {
         if path == pending.path {
             self.echo_mark(path, segment);
         }
-        self.date(&pending, segment);
+        self.date(now, &pending, segment);
         self.receiver.acknowledged(now, pending.path);
         self.engine.on_bare(now, path);
         Some(path)
     }
 
     /// With several paths an acknowledgment bears the time at which the newest segment arrived on its path, not the time at which it leaves.
-    /// So the peer does not take the wait for further segments for a delay of the path.
-    fn date(&self, pending: &PendingAck, segment: &mut Segment) {
-        let came = self.receiver.newest_on(pending.path).filter(|_| self.paths.len() > 1);
+    /// So the peer does not take the wait for further segments for a delay of the path. One that tells of no segment, but of the window, is
+    /// newer than those before it.
+    fn date(&self, now: Instant, pending: &PendingAck, segment: &mut Segment) {
+        let came = self.receiver.newest_on(now, pending.path).filter(|_| self.paths.len() > 1);
         if let Some((timestamps, came)) = segment.header.options.timestamps.as_mut().zip(came) {
             timestamps.value = self.clock(came);
         }

@@ -86,9 +86,10 @@ impl AckClock {
         self.untold > 0
     }
 
-    /// When the newest segment came.
-    pub(crate) fn newest(&self) -> Option<Instant> {
-        (self.came > 0).then_some(self.last)
+    /// When the newest segment came of which an acknowledgment tells that leaves `now`.
+    pub(crate) fn newest(&self, now: Instant) -> Option<Instant> {
+        let tells = self.waits() || self.told_at == now;
+        (tells && self.came > 0).then_some(self.last)
     }
 
     /// A segment came that echoes what we sent at `sent`.

@@ -106,9 +106,9 @@ impl Receiver {
         self.thinning.is_some()
     }
 
-    /// When the newest segment came on `path`, if acknowledgments are thinned.
-    pub(crate) fn newest_on(&self, path: PathId) -> Option<Instant> {
-        self.thinning.and_then(|_| self.paths.get(path)?.clock.newest())
+    /// When the newest segment came on `path` of which an acknowledgment tells that leaves `now`, if they are thinned.
+    pub(crate) fn newest_on(&self, now: Instant, path: PathId) -> Option<Instant> {
+        self.thinning.and_then(|_| self.paths.get(path)?.clock.newest(now))
     }
 
     /// Whether acknowledgments wait to be sent.

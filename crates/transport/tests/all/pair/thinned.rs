@@ -4,7 +4,7 @@ use polypath_transport::cc::{CcConfig, NewRenoConfig, SlowStart};
 use polypath_transport::{AckConfig, ConnectionConfig};
 use polypath_wire::{Duration, Instant, PathId};
 
-use crate::common::{Bed, CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
+use crate::common::{Bed, CLIENT, Edit, Flying, ISN, Pair, SERVER, at, ms, prompt};
 
 const MSS: u64 = 988;
 const MEGABYTES: u64 = 4_000_000;
@@ -257,4 +257,25 @@ fn what_an_acknowledgment_releases_leaves_at_its_pace() {
     };
     let longest = longest_burst(ConnectionConfig { cc: CcConfig::Newreno(paced), ..thinned() });
     assert!((2..=4).contains(&longest), "{longest} segments at once");
+}
+
+/// Of two windows beyond the same data the later counts, so what answers a segment beyond the window must be later than what told of data.
+#[test]
+fn an_acknowledgment_that_tells_of_no_segment_bears_the_time_at_which_it_leaves() {
+    let config = ConnectionConfig { receive_buffer: 1 << 20, ..thinned() };
+    let mut pair = Pair::open(config, &[10, 13]);
+    pair.reads[SERVER] = false;
+    pair.write(CLIENT, MEGABYTES);
+    pair.run_until(at(60));
+    pair.end(SERVER).limit_memory(1000);
+    pair.run_for(Duration::from_secs(1));
+    pair.log.clear();
+    pair.run_for(Duration::from_secs(60));
+    let late = |f: &&Flying| {
+        let clock = ((f.sent.0 / 1_000_000) as u32).wrapping_add(ISN[SERVER].0);
+        f.segment.header.options.timestamps.unwrap().value != clock
+    };
+    let answers: Vec<_> = pair.log.iter().filter(|f| f.from == SERVER).collect();
+    assert!(answers.len() > 5, "{answers:?}");
+    assert_eq!(answers.iter().copied().find(late).map(|f| f.sent), None);
 }
