@@ -48,7 +48,7 @@ impl Controller for Saturate {
         self.paths.insert((path, window));
     }
 
-    fn on_path_removed(&mut self, path: PathId) {
+    fn on_path_removed(&mut self, _: Instant, path: PathId) {
         self.paths.remove(path);
     }
 

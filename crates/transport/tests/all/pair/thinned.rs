@@ -277,5 +277,5 @@ fn an_acknowledgment_that_tells_of_no_segment_bears_the_time_at_which_it_leaves(
     };
     let answers: Vec<_> = pair.log.iter().filter(|f| f.from == SERVER).collect();
     assert!(answers.len() > 5, "{answers:?}");
-    assert_eq!(answers.iter().copied().find(late).map(|f| f.sent), None);
+    assert_eq!(answers.into_iter().find(late).map(|f| f.sent), None);
 }
