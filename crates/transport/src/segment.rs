@@ -1,21 +1,28 @@
 //! A TCP segment in the form the state machine eats and produces. Drivers that need bytes emit
 //! and parse it at their edge (`polypath-endpoint`'s `frame.rs`); the simulator carries it as is.
 
-use polypath_wire::tcp::{TcpFlags, TcpHeader};
+use std::mem::offset_of;
+
+use polypath_wire::tcp::{TcpFlags, TcpHeader, TcpOptions};
 use polypath_wire::{Ecn, PathId};
 
 use crate::payload::Payload;
 
-/// Header and data of one segment.
+/// Header and data of one segment. Without SACK blocks it is read and written in two lines of the cache.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub struct Segment {
-    /// The header.
-    pub header: TcpHeader,
     /// The data.
     pub payload: Payload,
     /// The ECN field of the IP header around it.
     pub ecn: Ecn,
+    /// The header.
+    pub header: TcpHeader,
 }
+
+const _: () = assert!(
+    offset_of!(Segment, header) + offset_of!(TcpHeader, options) + offset_of!(TcpOptions, sack) < 128
+);
 
 impl Segment {
     /// Sequence space it takes: data, SYN and FIN (RFC 9293 §3.4, SEG.LEN).

@@ -1,10 +1,10 @@
 //! Making segments: what is due goes out in the order handshake, control, data, acknowledgments.
 
-use polypath_wire::tcp::{MultiRoute, SackBlocks, TcpFlags, TcpHeader, TcpOptions};
+use polypath_wire::tcp::{MultiRoute, SackBlocks, TcpFlags};
 use polypath_wire::{Ecn, Instant, PathId, Seq};
 
 use super::config::AckReturn;
-use super::connection::{Connection, Ports, State};
+use super::connection::{Connection, State};
 use super::receiver::PendingAck;
 use super::record::Observation;
 use super::sender::Outgoing;
@@ -207,14 +207,15 @@ impl Connection {
     /// The same, written over `segment`.
     #[inline(always)]
     fn write_bare(&self, now: Instant, path: PathId, seq: Seq, flags: TcpFlags, segment: &mut Segment) {
-        let (Ports { local: src_port, remote: dst_port }, ack) = (self.ports, Seq(0));
-        let timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
-        let multi_route =
+        let Segment { header, payload, ecn } = segment;
+        (header.src_port, header.dst_port) = (self.ports.local, self.ports.remote);
+        (header.seq, header.ack, header.flags) = (seq, Seq(0), flags);
+        (header.window, header.urgent) = (0, 0);
+        header.options.clear();
+        header.options.timestamps = self.handshake.timestamps.then(|| self.timestamps(now, path));
+        header.options.multi_route =
             self.handshake.multi_route.then_some(MultiRoute { route: path.place(), reply: None });
-        let options = TcpOptions { timestamps, multi_route, ..Default::default() };
-        segment.header = TcpHeader { src_port, dst_port, seq, ack, flags, window: 0, urgent: 0, options };
-        segment.payload = Payload::EMPTY;
-        segment.ecn = Ecn::None;
+        (*payload, *ecn) = (Payload::EMPTY, Ecn::None);
     }
 
     /// Sends a bare acknowledgment on `path`, from which the peer learns that the path exists even if

@@ -10,6 +10,7 @@ use crate::units::Seq;
 
 /// A TCP header as a value.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub struct TcpHeader {
     /// Source port.
     pub src_port: u16,

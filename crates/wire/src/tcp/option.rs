@@ -116,10 +116,11 @@ pub struct SackBlock {
 }
 
 /// Up to four SACK blocks, most recent first.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
 pub struct SackBlocks {
-    blocks: [SackBlock; SackBlocks::CAPACITY],
     len: u8,
+    blocks: [SackBlock; SackBlocks::CAPACITY],
 }
 
 impl SackBlocks {
@@ -133,12 +134,31 @@ impl SackBlocks {
         self.len += 1;
         true
     }
+
+    /// Takes all blocks out.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
 }
 
 impl std::ops::Deref for SackBlocks {
     type Target = [SackBlock];
     fn deref(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.len)]
+    }
+}
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for SackBlocks {}
+
+impl std::fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(&**self).finish()
     }
 }
 

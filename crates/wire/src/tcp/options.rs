@@ -9,23 +9,24 @@ use crate::error::WireError;
 /// Room for options in a header, bytes (RFC 9293 §3.1: the data offset has four bits).
 pub const MAX_OPTIONS_LEN: usize = 40;
 
-/// The options of one segment.
+/// The options of one segment; SACK blocks, which most do not have, at the end.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub struct TcpOptions {
-    /// Maximum segment size (SYN only), bytes.
-    pub mss: Option<u16>,
-    /// Window scale shift (SYN only), 0 to 14 (RFC 7323 §2).
-    pub window_scale: Option<u8>,
-    /// SACK permitted (SYN only, RFC 2018 §2).
-    pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
-    /// SACK blocks.
-    pub sack: SackBlocks,
+    /// Maximum segment size (SYN only), bytes.
+    pub mss: Option<u16>,
     /// Options we do not know, as they came (kind, length, data each), for the round trip.
     pub unknown: Option<Box<[u8]>>,
     /// Multi-route.
     pub multi_route: Option<MultiRoute>,
+    /// Window scale shift (SYN only), 0 to 14 (RFC 7323 §2).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (SYN only, RFC 2018 §2).
+    pub sack_permitted: bool,
+    /// SACK blocks.
+    pub sack: SackBlocks,
 }
 
 impl TcpOptions {
@@ -47,6 +48,15 @@ impl TcpOptions {
         }
         options.unknown = (!unknown.is_empty()).then(|| unknown.into_boxed_slice());
         Ok(options)
+    }
+
+    /// Takes all options away. The memory of SACK blocks is left alone.
+    #[inline]
+    pub fn clear(&mut self) {
+        let Self { timestamps, mss, unknown, multi_route, window_scale, sack_permitted, sack } = self;
+        (*timestamps, *mss, *multi_route, *window_scale, *sack_permitted) = (None, None, None, None, false);
+        *unknown = None;
+        sack.clear();
     }
 
     /// Length on the wire, padding included, bytes. More than 40 cannot be emitted; SACK blocks

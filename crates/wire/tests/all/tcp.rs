@@ -34,6 +34,25 @@ fn on_the_wire(options: &TcpOptions) -> Vec<u8> {
 }
 
 #[test]
+fn options_that_were_cleared_are_as_new() {
+    let mut options = TcpOptions {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { value: 1, echo: 2 }),
+        sack: blocks(3),
+        unknown: Some(Box::new([77, 2])),
+        multi_route: Some(MultiRoute { route: 1, reply: None }),
+    };
+    options.clear();
+    assert_eq!((&options, options.len()), (&TcpOptions::default(), 0));
+    assert_ne!(options.sack, blocks(1), "the blocks that were there are no more");
+    options.sack = blocks(2);
+    options.sack.clear();
+    assert_eq!((format!("{:?}", options.sack), &options.sack[..]), ("[]".to_owned(), &[][..]));
+}
+
+#[test]
 fn options_are_aligned_as_receivers_like_them() {
     let timestamps = Some(Timestamps { value: 0x01020304, echo: 0x05060708 });
     let syn = TcpOptions {
