@@ -1,7 +1,7 @@
 //! What happens next: by time, and among equals in the order in which it was said.
 //!
 //! Nearly all events are of something that has one to come at most: a hop's next departure, a host's next
-//! wake-up. Each of those has a slot, whose time may be moved at will. Because time does not run backwards, a radix heap
+//! wake-up. Each of those has an alarm, which may be set anew at will. Because time does not run backwards, a radix heap
 //! holds them (Ahuja, Mehlhorn, Orlin and Tarjan, 1990): an event lies in the bucket of the highest bit in which its time
 //! differs from the present. It only ever moves to a lower one, behind those that were said before, and few times however
 //! many wait.
@@ -32,16 +32,18 @@ pub(crate) enum Event {
     Datagram(u32),
 }
 
-/// Where an event stands that comes again and again.
+/// When a hop or a host is due next: its number among all that was said, 0 while it is not due, then whose it is. Its
+/// owner keeps it, so that an event costs no more memory than what it is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Slot(u32);
+pub(crate) struct Alarm(u64);
 
 /// All events to come.
 #[derive(Debug)]
 pub(crate) struct Events {
-    slots: Vec<Slotted>,
-    /// Slots for what happens once.
-    free: Vec<Slot>,
+    /// What happens once.
+    once: Vec<Event>,
+    /// Free places among these.
+    free: Vec<u32>,
     /// The time of the entry that was taken last.
     now: Instant,
     /// What else happens now.
@@ -53,35 +55,64 @@ pub(crate) struct Events {
     said: u64,
 }
 
-/// What is in a slot.
+/// The next event. That of a hop or a host counts if it is what its alarm is [set](Alarm::goes_off) to.
 #[derive(Clone, Copy, Debug)]
-struct Slotted {
-    event: Event,
-    once: bool,
-    /// The mark of the entry that counts: others are of times that the event had before.
-    mark: u64,
+pub(crate) struct Next {
+    pub at: Instant,
+    pub event: Event,
+    pub alarm: Alarm,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     at: Instant,
-    /// Its number, then its slot.
-    mark: u64,
+    alarm: Alarm,
 }
 
-const SLOT_BITS: u32 = 22;
-const NEVER: u64 = 0;
+const OWNER_BITS: u32 = 24;
+/// The kinds of owners, in the last two bits.
+const HOP: u64 = 0;
+const HOST: u64 = 1;
+const NOBODY: u64 = 2;
 
-impl Entry {
-    fn slot(self) -> u32 {
-        self.mark as u32 & ((1 << SLOT_BITS) - 1)
+impl Alarm {
+    /// Of a hop.
+    pub fn of_hop(HopId(hop): HopId) -> Self {
+        Self::new(HOP, hop)
+    }
+
+    /// Of a host.
+    pub fn of_host(NodeId(host): NodeId) -> Self {
+        Self::new(HOST, host)
+    }
+
+    fn new(kind: u64, index: u32) -> Self {
+        assert!(
+            index < 1 << (OWNER_BITS - 2),
+            "a world of more than 4 million hops, hosts or events to come"
+        );
+        Self(u64::from(index) << 2 | kind)
+    }
+
+    fn owner(self) -> u64 {
+        self.0 & ((1 << OWNER_BITS) - 1)
+    }
+
+    /// Whether it is set to what `next` says, and not to another time since. Then it is set no more.
+    #[inline]
+    pub fn goes_off(&mut self, next: &Next) -> bool {
+        let due = *self == next.alarm;
+        if due {
+            self.0 = self.owner();
+        }
+        due
     }
 }
 
 impl Default for Events {
     fn default() -> Self {
         Self {
-            slots: Vec::new(),
+            once: Vec::new(),
             free: Vec::new(),
             now: Instant::ZERO,
             due: VecDeque::new(),
@@ -93,61 +124,49 @@ impl Default for Events {
 }
 
 impl Events {
-    /// A slot for `event`, which is not to happen yet.
-    pub fn slot(&mut self, event: Event) -> Slot {
-        self.add(event, false)
-    }
-
-    /// The event of `slot` happens at `at` and not when it was to happen; `Instant::MAX` is never. A time before
-    /// the last event that was taken counts as the time of that event.
+    /// `alarm` is due at `at` and not when it was due before; `Instant::MAX` is never. A time before the last event that was
+    /// taken counts as the time of that event.
     #[inline]
-    pub fn set(&mut self, Slot(slot): Slot, at: Instant) {
-        let slotted = &mut self.slots[slot as usize];
+    pub fn set(&mut self, alarm: &mut Alarm, at: Instant) {
+        alarm.0 = alarm.owner();
         if at == Instant::MAX {
-            slotted.mark = NEVER;
             return;
         }
         self.said += 1;
-        slotted.mark = self.said << SLOT_BITS | u64::from(slot);
-        let entry = Entry { at: at.max(self.now), mark: slotted.mark };
-        self.put(entry);
+        alarm.0 |= self.said << OWNER_BITS;
+        self.put(Entry { at: at.max(self.now), alarm: *alarm });
     }
 
     /// Adds an event that happens once.
     pub fn push(&mut self, at: Instant, event: Event) {
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot.0 as usize].event = event;
-                slot
-            }
-            None => self.add(event, true),
-        };
-        self.set(slot, at);
+        let place = self.free.pop().unwrap_or(self.once.len() as u32);
+        match self.once.get_mut(place as usize) {
+            Some(free) => *free = event,
+            None => self.once.push(event),
+        }
+        self.set(&mut Alarm::new(NOBODY, place), at);
     }
 
-    /// The next event not after `until`. The event of a slot happens once each time the slot is set. After `None` the caller sets nothing
+    /// The next event not after `until`, and those of alarms that were set anew since. After `None` the caller sets nothing
     /// before `until`.
     #[inline]
-    pub fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
-        while self.now <= until {
-            let entry = self.due.pop_front().or_else(|| self.advance(until))?;
-            let slotted = &mut self.slots[entry.slot() as usize];
-            if slotted.mark == entry.mark {
-                slotted.mark = NEVER;
-                if slotted.once {
-                    self.free.push(Slot(entry.slot()));
-                }
-                return Some((entry.at, slotted.event));
-            }
+    pub fn pop(&mut self, until: Instant) -> Option<Next> {
+        if self.now > until {
+            return None;
         }
-        None
+        let Entry { at, alarm } = self.due.pop_front().or_else(|| self.advance(until))?;
+        let index = (alarm.owner() >> 2) as u32;
+        let event = match alarm.0 & 3 {
+            HOP => Event::Hop(HopId(index)),
+            HOST => Event::Wake(NodeId(index)),
+            _ => self.take(index),
+        };
+        Some(Next { at, event, alarm })
     }
 
-    fn add(&mut self, event: Event, once: bool) -> Slot {
-        let slot = self.slots.len();
-        assert!(slot < 1 << SLOT_BITS, "a world of more than 4 million hops, hosts and events to come");
-        self.slots.push(Slotted { event, once, mark: NEVER });
-        Slot(slot as u32)
+    fn take(&mut self, place: u32) -> Event {
+        self.free.push(place);
+        self.once[place as usize]
     }
 
     /// Goes on to the first entry of those to come, unless that is after `until`.
@@ -185,46 +204,86 @@ mod tests {
 
     use super::*;
 
+    /// Events, and the alarms of hops as a world has them.
+    #[derive(Default)]
+    struct Bench {
+        events: Events,
+        alarms: Vec<Alarm>,
+    }
+
+    impl Bench {
+        fn new(hops: u32) -> Self {
+            Self { alarms: (0..hops).map(|hop| Alarm::of_hop(HopId(hop))).collect(), ..Self::default() }
+        }
+
+        fn set(&mut self, hop: u32, at: Instant) {
+            self.events.set(&mut self.alarms[hop as usize], at);
+        }
+
+        fn pop(&mut self, until: Instant) -> Option<(Instant, Event)> {
+            loop {
+                let next = self.events.pop(until)?;
+                match next.event {
+                    Event::Hop(hop) if !self.alarms[hop.index()].goes_off(&next) => {}
+                    event => return Some((next.at, event)),
+                }
+            }
+        }
+    }
+
     #[test]
     fn events_come_by_time_and_then_in_the_order_they_were_said() {
-        let mut events = Events::default();
-        let hops = [0, 1, 2].map(|i| events.slot(Event::Hop(HopId(i))));
-        events.push(Instant(5), Event::Start(0));
-        events.set(hops[2], Instant(3));
-        events.set(hops[0], Instant(5));
-        events.push(Instant(3), Event::Start(1));
-        events.set(hops[1], Instant(9));
-        let order: Vec<_> = std::iter::from_fn(|| events.pop(Instant(5))).collect();
+        let mut bench = Bench::new(3);
+        bench.events.push(Instant(5), Event::Start(0));
+        bench.set(2, Instant(3));
+        bench.set(0, Instant(5));
+        bench.events.push(Instant(3), Event::Start(1));
+        bench.set(1, Instant(9));
+        let order: Vec<_> = std::iter::from_fn(|| bench.pop(Instant(5))).collect();
         let hop = |i| Event::Hop(HopId(i));
         let expected = [(3, hop(2)), (3, Event::Start(1)), (5, Event::Start(0)), (5, hop(0))];
         assert_eq!(order, expected.map(|(at, event)| (Instant(at), event)));
-        assert_eq!(events.pop(Instant(9)), Some((Instant(9), hop(1))));
-        assert_eq!(events.pop(Instant::MAX), None);
+        assert_eq!(bench.pop(Instant(9)), Some((Instant(9), hop(1))));
+        assert_eq!(bench.pop(Instant::MAX), None);
     }
 
     #[test]
     fn an_event_taken_comes_again_when_it_is_set_for_the_same_instant() {
-        let mut events = Events::default();
-        let hop = events.slot(Event::Hop(HopId(0)));
-        events.set(hop, Instant(5));
+        let mut bench = Bench::new(1);
+        bench.set(0, Instant(5));
         let expected = Some((Instant(5), Event::Hop(HopId(0))));
-        assert_eq!(events.pop(Instant(5)), expected);
-        events.set(hop, Instant(5));
-        assert_eq!((events.pop(Instant(5)), events.pop(Instant::MAX)), (expected, None));
+        assert_eq!(bench.pop(Instant(5)), expected);
+        bench.set(0, Instant(5));
+        assert_eq!((bench.pop(Instant(5)), bench.pop(Instant::MAX)), (expected, None));
+    }
+
+    #[test]
+    fn an_alarm_that_is_never_due_does_not_go_off() {
+        let mut bench = Bench::new(1);
+        bench.set(0, Instant(5));
+        bench.set(0, Instant::MAX);
+        assert_eq!(bench.pop(Instant::MAX), None);
+    }
+
+    #[test]
+    fn a_host_is_no_hop() {
+        let (mut events, mut host) = (Events::default(), Alarm::of_host(NodeId(7)));
+        events.set(&mut host, Instant(5));
+        let next = events.pop(Instant(5)).unwrap();
+        assert_eq!((next.event, Alarm::of_hop(HopId(7)).goes_off(&next)), (Event::Wake(NodeId(7)), false));
+        assert_eq!((host.goes_off(&next), host.goes_off(&next)), (true, false));
     }
 
     proptest! {
         #[test]
         fn agrees_with_a_sorted_list(steps in prop::collection::vec((0u32..4, 0u32..40, 0u32..70), 1..300)) {
-            let mut events = Events::default();
-            let slots: Vec<_> = (0..70).map(|i| events.slot(Event::Hop(HopId(i)))).collect();
-            let (mut list, mut now) = (Vec::new(), Instant::ZERO);
-            for (number, (what, shift, slot)) in (0..).zip(steps) {
+            let (mut bench, mut list, mut now) = (Bench::new(70), Vec::new(), Instant::ZERO);
+            for (number, (what, shift, hop)) in (0..).zip(steps) {
                 let at = now + Duration((u64::from(number) << shift) >> 8);
                 match what {
                     0 | 1 => {
                         let expected = list.first().copied().filter(|(first, _)| *first <= at);
-                        prop_assert_eq!(events.pop(at), expected);
+                        prop_assert_eq!(bench.pop(at), expected);
                         now = expected.map_or(at, |(first, _)| first);
                         if expected.is_some() {
                             list.remove(0);
@@ -232,12 +291,12 @@ mod tests {
                         continue;
                     }
                     2 => {
-                        events.push(at, Event::Start(number));
+                        bench.events.push(at, Event::Start(number));
                         list.push((at, Event::Start(number)));
                     }
                     _ => {
-                        events.set(slots[slot as usize], at);
-                        let event = Event::Hop(HopId(slot));
+                        bench.set(hop, at);
+                        let event = Event::Hop(HopId(hop));
                         list.retain(|(_, e)| *e != event);
                         list.push((at, event));
                     }

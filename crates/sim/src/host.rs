@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bytes;
 use crate::clock::{Clock, ClockConfig};
-use crate::events::Slot;
+use crate::events::Alarm;
 use crate::jitter::Jitter;
 use crate::net::Net;
 use crate::packet::{Body, Packet};
@@ -94,8 +94,8 @@ pub(crate) enum Side {
 #[repr(C)]
 pub(crate) struct Host {
     pub clock: Clock,
-    /// Where its next wake-up stands, and when that is; `MAX` if there is none.
-    pub alarm: Slot,
+    /// Its next wake-up, and when that is; `MAX` if there is none.
+    pub alarm: Alarm,
     pub armed: Instant,
     pub exit: Exit,
     /// Flows whose sender sees all queues.
@@ -115,7 +115,7 @@ pub(crate) struct Host {
 #[derive(Debug)]
 pub(crate) struct Exit {
     pub node: NodeId,
-    pub routes: Vec<(u64, RouteId)>,
+    pub ways: Vec<Way>,
     pub jitter: Option<Jitter>,
     pub headers: Headers,
     /// Segments leave as bytes.
@@ -124,23 +124,26 @@ pub(crate) struct Exit {
     pub unroutable: u64,
 }
 
+/// A route out of a host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// Its locators, by [`route_key`].
+    pub key: u64,
+    pub route: RouteId,
+    /// Where it begins in the network's steps.
+    pub first: u32,
+}
+
 impl Host {
-    pub fn new(
-        node: NodeId,
-        config: HostConfig,
-        headers: Headers,
-        bytes: bool,
-        alarm: Slot,
-        seed: Seed,
-    ) -> Self {
+    pub fn new(node: NodeId, config: HostConfig, headers: Headers, bytes: bool, seed: Seed) -> Self {
         let jitter = (config.processing > Duration::ZERO)
             .then(|| Jitter::new(config.processing, seed.child("jitter")));
         Self {
             endpoint: Endpoint::new(config.endpoint, seed.child("endpoint")),
             clock: Clock::new(config.clock),
-            alarm,
+            alarm: Alarm::of_host(node),
             armed: Instant::MAX,
-            exit: Exit { node, routes: Vec::new(), jitter, headers, bytes, unroutable: 0 },
+            exit: Exit { node, ways: Vec::new(), jitter, headers, bytes, unroutable: 0 },
             listeners: BTreeMap::new(),
             waiting: Vec::new(),
             oracles: Vec::new(),
@@ -250,14 +253,14 @@ impl Host {
 }
 
 impl Exit {
-    /// The route between two locators. What is sent without one is lost.
-    fn route(&mut self, locators: &Locators) -> Option<RouteId> {
+    /// The way between two locators. What is sent without one is lost.
+    fn way(&mut self, locators: &Locators) -> Option<Way> {
         let key = route_key(locators);
-        let known = self.routes.iter().find(|(k, _)| *k == key);
+        let known = self.ways.iter().find(|way| way.key == key);
         if known.is_none() {
             self.unroutable += 1;
         }
-        known.map(|(_, route)| *route)
+        known.copied()
     }
 }
 
@@ -269,29 +272,30 @@ pub(crate) struct Door<'a> {
 
 impl Outlet for Door<'_> {
     fn send(&mut self, _: Instant, locators: &Locators, segment: &mut Box<Segment>) {
-        let Some(route) = self.exit.route(locators) else { return };
+        let Some(Way { route, first, .. }) = self.exit.way(locators) else { return };
         let size = self.exit.headers.size(segment);
         let batch = self.exit.jitter.as_mut().and_then(|jitter| jitter.batch_for(segment));
         let packet = self.net.packets.claim(route, size);
-        self.net.packets[packet].ecn = segment.ecn;
-        match &mut self.net.packets[packet].body {
+        let Packet { body, ecn, .. } = &mut self.net.packets[packet];
+        *ecn = segment.ecn;
+        match body {
             body if self.exit.bytes => *body = Body::Bytes(bytes::encode(segment, locators)),
             Body::Segment(slot) => std::mem::swap(slot, segment),
             body => *body = Body::Segment(std::mem::take(segment)),
         }
         match (&mut self.exit.jitter, batch) {
             (Some(jitter), Some(batch)) => jitter.hold(batch, packet, self.exit.node, self.net),
-            _ => self.net.send(packet),
+            _ => self.net.send_from(first, packet),
         }
     }
 
     fn send_datagram(&mut self, _: Instant, locators: &Locators, ecn: Ecn, payload: &[u8]) {
-        let Some(route) = self.exit.route(locators) else { return };
+        let Some(Way { route, first, .. }) = self.exit.way(locators) else { return };
         let bytes = bytes::encode_payload(payload, locators);
         let packet = self.net.packets.claim(route, bytes.len() as u32);
         let slot = &mut self.net.packets[packet];
         (slot.body, slot.ecn) = (Body::Bytes(bytes), ecn);
-        self.net.send(packet);
+        self.net.send_from(first, packet);
     }
 }
 

@@ -6,7 +6,7 @@ use polypath_endpoint::{Locators, Trail};
 use polypath_wire::{Duration, Ecn, Instant};
 
 use crate::bytes;
-use crate::events::{Event, Events, Slot};
+use crate::events::{Alarm, Event, Events};
 use crate::packet::{Body, PacketId, Packets, Traveller};
 use crate::route::{Route, RouteId};
 use crate::tap::Taps;
@@ -35,13 +35,13 @@ pub(crate) struct Net {
     copy: Option<(Traveller, u32)>,
 }
 
-/// A hop and where its next event stands, in as few lines of the cache as may be: each packet of a large world brings
+/// A hop and when its next event is due, in as few lines of the cache as may be: each packet of a large world brings
 /// those of its hops in anew.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct NetHop {
     pub hop: Hop<Traveller>,
-    slot: Slot,
+    pub alarm: Alarm,
 }
 
 const _: () = assert!(size_of::<NetHop>() == 3 * 64);
@@ -52,16 +52,17 @@ impl NetHop {
     }
 
     /// Sees that its next event comes when it is due.
-    fn arm(&self, events: &mut Events) {
-        events.set(self.slot, self.due());
+    fn arm(&mut self, events: &mut Events) {
+        let due = self.due();
+        events.set(&mut self.alarm, due);
     }
 }
 
 impl Net {
     /// Adds a hop.
     pub fn add_hop(&mut self, name: String, hop: Hop<Traveller>) {
-        let slot = self.events.slot(Event::Hop(HopId(self.hops.len() as u32)));
-        self.hops.push(NetHop { hop, slot });
+        let alarm = Alarm::of_hop(HopId(self.hops.len() as u32));
+        self.hops.push(NetHop { hop, alarm });
         self.hop_names.push(name);
     }
 
@@ -82,10 +83,15 @@ impl Net {
 
     /// Sends a packet on its way.
     pub fn send(&mut self, id: PacketId) {
+        self.send_from(self.routes[self.packets[id].route.0 as usize].first, id);
+    }
+
+    /// The same if it is known where its route begins.
+    pub fn send_from(&mut self, step: u32, id: PacketId) {
         self.sent += 1;
         let packet = &mut self.packets[id];
         packet.number = self.sent;
-        let (step, size) = (self.routes[packet.route.0 as usize].first, packet.size);
+        let size = packet.size;
         self.enter(Traveller { packet: id, step }, size);
     }
 

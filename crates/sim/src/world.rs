@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::delay::{self, Delays};
 use crate::events::Event;
-use crate::host::{Headers, Host, HostConfig, Side, route_key};
+use crate::host::{Headers, Host, HostConfig, Side, Way, route_key};
 use crate::net::Net;
 use crate::pcapng::Capture;
 use crate::reordering::Watch;
@@ -115,8 +115,7 @@ impl World {
     pub fn host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, WorldError> {
         let node = self.router(name)?;
         let WorldConfig { seed, headers, bytes, .. } = self.config;
-        let alarm = self.net.events.slot(Event::Wake(node));
-        let host = Host::new(node, config, headers, bytes, alarm, seed.child(&format!("host/{name}")));
+        let host = Host::new(node, config, headers, bytes, seed.child(&format!("host/{name}")));
         self.hosts[node.index()] = Some(Box::new(host));
         Ok(node)
     }
@@ -310,7 +309,8 @@ impl World {
     fn route(&mut self, from: NodeId, to: NodeId, hops: Box<[HopId]>, locators: Locators) -> RouteId {
         let route = self.net.add_route(hops, to, locators);
         if let Some(host) = &mut self.hosts[from.index()] {
-            host.exit.routes.push((route_key(&locators.reversed()), route));
+            let (key, first) = (route_key(&locators.reversed()), self.net.routes[route.0 as usize].first);
+            host.exit.ways.push(Way { key, route, first });
         }
         route
     }

@@ -6,7 +6,7 @@ use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
 use super::World;
-use crate::events::Event;
+use crate::events::{Event, Next};
 use crate::host::{Door, Host, Side};
 use crate::net::Net;
 use crate::packet::{Body, Datagram, PacketId};
@@ -18,11 +18,11 @@ use crate::traffic::{Flow, FlowId};
 impl World {
     /// Lets time pass until `until`, events at that instant included.
     pub fn run(&mut self, until: Instant) {
-        while let Some((at, event)) = self.net.events.pop(until) {
-            self.net.now = at;
-            match event {
-                Event::Hop(hop) => self.hop(hop),
-                Event::Wake(node) => self.wake(node),
+        while let Some(next) = self.net.events.pop(until) {
+            self.net.now = next.at;
+            match next.event {
+                Event::Hop(hop) => self.hop(hop, &next),
+                Event::Wake(node) => self.wake(node, &next),
                 Event::Release(node, batch) => self.release(node, batch),
                 Event::TooBig(hop, packet) => self.too_big(hop, packet),
                 Event::Start(flow) => self.start(flow),
@@ -46,7 +46,10 @@ impl World {
         taken
     }
 
-    fn hop(&mut self, hop: HopId) {
+    fn hop(&mut self, hop: HopId, next: &Next) {
+        if !self.net.hops[hop.index()].alarm.goes_off(next) {
+            return;
+        }
         while let Some(id) = self.net.next_arrival(hop) {
             let (now, packet) = (self.net.now, &mut self.net.packets[id]);
             let route = &mut self.net.routes[packet.route.0 as usize];
@@ -85,8 +88,10 @@ impl World {
     }
 
     #[inline(never)]
-    fn wake(&mut self, node: NodeId) {
-        if let Some(host) = &mut self.hosts[node.index()] {
+    fn wake(&mut self, node: NodeId, next: &Next) {
+        if let Some(host) = &mut self.hosts[node.index()]
+            && host.alarm.goes_off(next)
+        {
             host.armed = Instant::MAX;
             self.serve(node);
         }
@@ -223,6 +228,6 @@ fn arm(host: &mut Host, net: &mut Net, due: Option<Instant>) {
     let at = due.map_or(Instant::MAX, |due| host.clock.global(due).max(net.now));
     if at != host.armed {
         host.armed = at;
-        net.events.set(host.alarm, at);
+        net.events.set(&mut host.alarm, at);
     }
 }
