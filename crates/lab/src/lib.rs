@@ -9,6 +9,8 @@ pub mod check;
 pub mod columns;
 #[cfg(feature = "experiments")]
 pub mod counters;
+#[cfg(feature = "document")]
+pub mod document;
 pub mod excerpt;
 #[cfg(feature = "experiments")]
 mod flow_result;

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use ipnet::IpNet;
+use polypath_lab::document::{Key, Wrong, dotted, find};
 use polypath_lab::excerpt::Excerpt;
-use serde_path_to_error::Segment;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 use super::{Config, wording};
 
@@ -33,7 +33,7 @@ pub struct ConfigError {
 /// What is wrong, and where in the document.
 #[derive(Clone, Debug)]
 pub(super) struct Problem {
-    at: Vec<Segment>,
+    at: Vec<Key>,
     message: String,
     help: Option<String>,
     refused: bool,
@@ -62,7 +62,7 @@ impl fmt::Display for ConfigError {
 impl Problem {
     /// Of the value at `keys`.
     pub fn new(keys: &[&str], message: impl Into<String>) -> Self {
-        let at = keys.iter().map(|key| Segment::Map { key: (*key).to_owned() }).collect();
+        let at = keys.iter().map(|key| Key::from(*key)).collect();
         Self { at, message: message.into(), help: None, refused: false }
     }
 
@@ -74,14 +74,14 @@ impl Problem {
     /// Of the value `key` in table `index` of the list at `keys`, or of the whole table if that is empty.
     pub fn at(keys: &[&str], index: usize, key: &str) -> Self {
         let mut problem = Self::new(keys, "");
-        let key = Some(key).filter(|key| !key.is_empty()).map(|key| Segment::Map { key: key.to_owned() });
-        problem.at.extend([Segment::Seq { index }].into_iter().chain(key));
+        let key = Some(key).filter(|key| !key.is_empty()).map(Key::from);
+        problem.at.extend([Key::from(index)].into_iter().chain(key));
         problem
     }
 
     /// Value `index` of the list that it is about.
     pub fn nth(mut self, index: usize) -> Self {
-        self.at.push(Segment::Seq { index });
+        self.at.push(index.into());
         self
     }
 
@@ -103,7 +103,7 @@ impl Problem {
     /// The number of the peer that it is about.
     pub fn peer(&mut self) -> Option<&mut usize> {
         match self.at.as_mut_slice() {
-            [Segment::Map { key }, Segment::Seq { index }, ..] if key == "peer" => Some(index),
+            [Key::Name(key), Key::Index(index), ..] if key == "peer" => Some(index),
             _ => None,
         }
     }
@@ -111,8 +111,8 @@ impl Problem {
     /// Finds the place in `text`.
     pub fn locate(self, file: &str, text: &str) -> Box<ConfigError> {
         let document = DeTable::parse(text).ok();
-        let span = document.and_then(|document| find(document.get_ref(), &self.at)).unwrap_or(0..0);
-        let error = ConfigError::new(file, text, span, key(self.at.iter()), self.message, self.help);
+        let span = document.and_then(|document| find(document.get_ref(), &self.at, false)).unwrap_or(0..0);
+        let error = ConfigError::new(file, text, span, dotted(&self.at), self.message, self.help);
         Box::new(ConfigError { refused: self.refused, ..*error })
     }
 }
@@ -131,7 +131,8 @@ impl ConfigError {
             },
         };
         let document = DeTable::parse(&text).ok();
-        let is_written = document.is_some_and(|document| find(document.get_ref(), &problem.at).is_some());
+        let is_written =
+            document.is_some_and(|document| find(document.get_ref(), &problem.at, false).is_some());
         let error = Problem { help, refused: true, ..problem }.locate(&file.display().to_string(), &text);
         Box::new(Self { place: error.place.filter(|_| is_written), ..*error })
     }
@@ -198,14 +199,15 @@ impl ConfigError {
     pub(super) fn of_serde(
         file: &str,
         text: &str,
-        path: &serde_path_to_error::Path,
-        error: &toml::de::Error,
+        document: &Spanned<DeTable<'_>>,
+        wrong: &Wrong,
     ) -> Box<Self> {
-        let span = error.span().unwrap_or(0..0);
-        let named = path.iter().filter(|segment| !matches!(segment, Segment::Seq { .. }));
+        let Wrong { at, on_key, said } = wrong;
+        let span = find(document.get_ref(), at, *on_key).unwrap_or(document.span());
+        let named = at.iter().filter(|key| key.name().is_some());
         let written = text.get(span.clone()).unwrap_or_default();
-        let (message, help) = wording::of(error.message(), &key(named), written);
-        Self::new(file, text, span, key(path.iter()), message, help)
+        let (message, help) = wording::of(said, &dotted(named), written);
+        Self::new(file, text, span, dotted(at), message, help)
     }
 
     fn new(
@@ -219,38 +221,4 @@ impl ConfigError {
         let place = Some(Excerpt::of(text, span));
         Box::new(Self { file: file.to_owned(), place, key, message, help, refused: false })
     }
-}
-
-/// `peer[0].hit`.
-fn key<'a>(path: impl Iterator<Item = &'a Segment>) -> String {
-    let mut key = String::new();
-    for segment in path {
-        match segment {
-            Segment::Seq { index } => key += &format!("[{index}]"),
-            Segment::Map { key: name } | Segment::Enum { variant: name } => {
-                key += if key.is_empty() { "" } else { "." };
-                key += name;
-            }
-            Segment::Unknown => {}
-        }
-    }
-    key
-}
-
-/// Where the value at `path` is, or the innermost table on the way to it that is there.
-fn find(table: &DeTable<'_>, path: &[Segment]) -> Option<Range<usize>> {
-    let (Segment::Map { key }, rest) = path.split_first()? else { return None };
-    let value = table.iter().find(|(name, _)| name.get_ref() == key)?.1;
-    Some(inside(value, rest))
-}
-
-fn inside(value: &Spanned<DeValue<'_>>, path: &[Segment]) -> Range<usize> {
-    let deeper = match (value.get_ref(), path.split_first()) {
-        (DeValue::Table(table), Some(_)) => find(table, path),
-        (DeValue::Array(list), Some((Segment::Seq { index }, rest))) => {
-            list.get(*index).map(|value| inside(value, rest))
-        }
-        _ => None,
-    };
-    deeper.unwrap_or_else(|| value.span())
 }

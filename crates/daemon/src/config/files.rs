@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use nix::libc::{O_NOCTTY, O_NONBLOCK};
+use polypath_lab::document;
 use polypath_node::owner;
 use polypath_wire::hip::Hit;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use toml::de::DeTable;
 
 use super::error::{ConfigError, Problem};
 use super::{Config, Peer, routed};
@@ -220,8 +222,9 @@ fn is_listed(file: &Path) -> bool {
 
 /// What `text` says, with errors that name `file`.
 fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Box<ConfigError>> {
-    let read = toml::Deserializer::parse(text).map_err(|e| ConfigError::syntax(file, text, &e))?;
-    serde_path_to_error::deserialize(read).map_err(|e| ConfigError::of_serde(file, text, e.path(), e.inner()))
+    let document = DeTable::parse(text).map_err(|e| ConfigError::syntax(file, text, &e))?;
+    document::read(document.get_ref().into())
+        .map_err(|wrong| ConfigError::of_serde(file, text, &document, &wrong))
 }
 
 #[cfg(test)]

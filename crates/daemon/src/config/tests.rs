@@ -104,6 +104,12 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
 }
 
 #[test]
+fn of_a_list_the_value_that_is_wrong_is_marked() {
+    let said = error(&format!("[lane]\nexclude_ports = [80, \"20-10\"]\n{GOOD}"));
+    assert!(said.contains(":2:22\n") && said.contains(" ^^^^^^^"), "{said}");
+}
+
+#[test]
 fn what_carries_ipv6_has_the_size_that_ipv6_needs() {
     let small = GOOD.replace("[tunnel]", "[tunnel]\nmtu = 600");
     assert!(Config::parse("a", &small).is_ok());

@@ -3,9 +3,10 @@
 mod figures;
 
 use super::cell::{beside, chosen};
-use super::error::{Key, Problem, at};
+use super::error::{Problem, at};
 use super::link::ends;
 use super::{Cell, Expect, Flow, Selector, Spec, Statistic, What};
+use crate::document::Key;
 use crate::metric::Scope;
 use crate::units::Human;
 

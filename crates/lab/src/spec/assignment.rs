@@ -5,8 +5,9 @@ use std::fmt;
 use serde::Serialize;
 use toml::{Table, Value};
 
-use super::error::{Key, Problem};
+use super::error::Problem;
 use super::{SpecError, grid};
+use crate::document::Key;
 
 /// A key of a spec, named as an axis of the grid names it, and the value that it gets.
 #[derive(Clone, PartialEq, Debug, Serialize)]

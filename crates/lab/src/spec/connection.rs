@@ -3,9 +3,10 @@
 use polypath_transport::ConnectionConfig;
 use toml::{Table, Value};
 
-use super::error::{Key, Problem};
+use super::error::Problem;
 use super::limit::is_whole;
 use super::read::read;
+use crate::document::Key;
 use crate::units::{Bytes, Human};
 
 /// Keys of a connection that count bytes, or packets.

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
-use serde_path_to_error::Segment;
-use toml::de::{DeTable, DeValue};
-use toml::{Spanned, Value};
+use toml::de::DeTable;
 
+use crate::document::{Key, dotted, find};
 use crate::excerpt::Excerpt;
 
 /// What is wrong with a spec file, where, and what to do about it.
@@ -39,53 +38,6 @@ impl fmt::Display for SpecError {
     }
 }
 
-/// A step on the way to a value in a document.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Key {
-    Name(String),
-    Index(usize),
-}
-
-impl From<&str> for Key {
-    fn from(name: &str) -> Self {
-        Self::Name(name.to_owned())
-    }
-}
-
-impl From<usize> for Key {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
-
-impl Key {
-    pub fn name(&self) -> Option<&str> {
-        match self {
-            Self::Name(name) => Some(name),
-            Self::Index(_) => None,
-        }
-    }
-
-    /// The way to the value that serde did not take.
-    pub fn steps<E>(error: &serde_path_to_error::Error<E>) -> Vec<Self> {
-        let steps = error.path().iter().filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(Self::Index(*index)),
-            Segment::Map { key } => Some(Self::Name(key.clone())),
-            Segment::Enum { variant } => Some(Self::Name(variant.clone())),
-            Segment::Unknown => None,
-        });
-        steps.collect()
-    }
-
-    /// The value at the end of the way `at` from `value`.
-    pub fn find<'a>(value: &'a Value, at: &[Self]) -> Option<&'a Value> {
-        at.iter().try_fold(value, |value, key| match key {
-            Self::Name(name) => value.get(name),
-            Self::Index(n) => value.get(n),
-        })
-    }
-}
-
 /// What is wrong, and where in the document; [`SpecError`] once the text is at hand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Problem {
@@ -101,7 +53,7 @@ const RENAMED: [(&str, &str); 1] = [("told", "configured")];
 
 /// `at!["link", 3, "rate"]`.
 macro_rules! at {
-    ($($key:expr),* $(,)?) => { vec![$($crate::spec::error::Key::from($key)),*] };
+    ($($key:expr),* $(,)?) => { vec![$($crate::document::Key::from($key)),*] };
 }
 pub(super) use at;
 
@@ -217,39 +169,6 @@ fn clipped(text: String) -> String {
         Some((end, _)) => format!("{} …", &text[..end]),
         None => text,
     }
-}
-
-pub(super) fn dotted(path: &[Key]) -> String {
-    path.iter().fold(String::new(), |so_far, key| match key {
-        Key::Index(n) => format!("{so_far}[{n}]"),
-        Key::Name(name) if so_far.is_empty() => name.clone(),
-        Key::Name(name) => format!("{so_far}.{name}"),
-    })
-}
-
-/// The span of the value (or of the key) at `path`, or of the deepest value on the way there.
-fn find(doc: &DeTable<'_>, path: &[Key], on_key: bool) -> Option<Range<usize>> {
-    let mut best = None;
-    let mut value: Option<&DeValue<'_>> = None;
-    for (depth, key) in path.iter().enumerate() {
-        let step = match (key, value) {
-            (Key::Name(name), None) => entry(doc, name),
-            (Key::Name(name), Some(v)) => v.as_table().and_then(|t| entry(t, name)),
-            (Key::Index(n), v) => {
-                v.and_then(DeValue::as_array).and_then(|a| a.get(*n)).map(|v| (v.span(), v))
-            }
-        };
-        let Some((key_span, found)) = step else { break };
-        let is_last = depth + 1 == path.len();
-        best = Some(if on_key && is_last { key_span } else { found.span() });
-        value = Some(found.get_ref());
-    }
-    best
-}
-
-/// Span of the key `name`, and its value.
-fn entry<'t, 'i>(table: &'t DeTable<'i>, name: &str) -> Option<(Range<usize>, &'t Spanned<DeValue<'i>>)> {
-    table.iter().find(|(key, _)| key.get_ref() == name).map(|(key, value)| (key.span(), value))
 }
 
 /// So many names hide the one that was meant.

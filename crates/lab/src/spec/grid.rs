@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use super::error::{Key, Problem, at, suggestion};
+use super::error::{Problem, at, suggestion};
 use super::link::ends;
+use crate::document::Key;
 use crate::seeds::SeedRange;
 
 /// A key of the spec and the values to try for it, or values that set several keys together.

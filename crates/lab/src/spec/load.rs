@@ -8,12 +8,13 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::connection::{in_bytes, merge, read_connection};
-use super::error::{Key, Problem, at, dotted, suggestion};
+use super::error::{Problem, at, suggestion};
 use super::read::read;
 use super::{
     Assignment, Cell, Expect, Measure, Number, Series, Spec, SpecError, Supplied, Traffic, VERSION, aims,
     beside, chosen, grid, nulls, validate,
 };
+use crate::document::{Key, dotted};
 use crate::place::{Place, Unknown};
 
 /// An experiment: the spec as written, and one spec per cell of its grid.

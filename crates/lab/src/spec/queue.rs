@@ -9,8 +9,9 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::error::{Key, Problem};
+use super::error::Problem;
 use super::limit::Limit;
+use crate::document::Key;
 use crate::units::{Bytes, Human};
 
 /// A limit alone, `"144p"`, which is drop-tail, or `{ discipline = "codel", … }`.

@@ -11,7 +11,8 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use super::error::{Key, Problem};
+use super::error::Problem;
+use crate::document::Key;
 use crate::place::Place;
 use crate::units::Human;
 

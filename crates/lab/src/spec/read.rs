@@ -3,14 +3,14 @@
 use serde::de::DeserializeOwned;
 use toml::Value;
 
-use super::error::{Key, Problem};
+use super::error::Problem;
+use crate::document::{self, Key, Wrong};
 
 /// What `value` is, which stands at `at`.
 pub(super) fn read<T: DeserializeOwned>(value: Value, at: Vec<Key>) -> Result<T, Problem> {
-    serde_path_to_error::deserialize(value.clone()).map_err(|error| {
-        let (steps, said) = (Key::steps(&error), error.inner().message());
-        let wrong = wrong_key::<T>(&value, &steps, said);
-        Problem::from_serde(at.into_iter().chain(steps).chain(wrong).collect(), said)
+    document::read((&value).into()).map_err(|Wrong { at: steps, said, .. }| {
+        let wrong = wrong_key::<T>(&value, &steps, &said);
+        Problem::from_serde(at.into_iter().chain(steps).chain(wrong).collect(), &said)
     })
 }
 
@@ -24,9 +24,8 @@ fn wrong_key<T: DeserializeOwned>(value: &Value, at: &[Key], said: &str) -> Opti
             Key::Index(n) => value.get_mut(n),
         });
         table.and_then(Value::as_table_mut).map(|table| table.remove(*key));
-        // Read as before: a second way would be compiled for every type below `T`.
-        let other = serde_path_to_error::deserialize::<_, T>(rest).map_err(|error| error.into_inner()).err();
-        other.is_none_or(|error| error.message() != said && !error.message().starts_with("missing field"))
+        let other = document::read::<T>((&rest).into()).err();
+        other.is_none_or(|other| other.said != said && !other.said.starts_with("missing field"))
     };
     let table = Key::find(value, at)?.as_table()?;
     table.keys().find(is_wrong).map(|key| Key::from(key.as_str()))

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use polypath_hop::QueueLimit;
 use polypath_wire::{Duration, Rate};
 
-use super::error::{Key, Problem, at};
+use super::error::{Problem, at};
 use super::{Change, Flow, Host, Link, Queue, Spec, Start, Traffic};
+use crate::document::Key;
 use crate::units::Human;
 
 /// Most paths of one connection.
