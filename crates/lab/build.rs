@@ -14,9 +14,15 @@ fn main() -> io::Result<()> {
         ("EXPERIMENTS", files(&root.join("experiments"), &["toml", "csv", "trace"])?),
         ("TEMPLATES", files(&here.join("templates"), &["toml"])?),
     ];
-    let text: String = list.iter().map(|(name, files)| table(name, files)).collect();
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    fs::write(out.join("built_in.rs"), text)?;
+    let packed = out.join("built_in.lz4");
+    let mut code = format!("const PACKED: &[u8] = include_bytes!({packed:?});\n");
+    let mut texts = String::new();
+    for (name, files) in list {
+        code += &table(name, &files, &mut texts)?;
+    }
+    fs::write(packed, lz4_flex::compress_prepend_size(texts.as_bytes()))?;
+    fs::write(out.join("built_in.rs"), code)?;
     println!("cargo::rustc-env=POLYPATH_SOURCES={:08x}", sources(&root)? as u32);
     Ok(())
 }
@@ -46,11 +52,15 @@ fn files(dir: &Path, endings: &[&str]) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// A constant with the name and the text of each of `files`.
-fn table(name: &str, files: &[(String, PathBuf)]) -> String {
-    let rows: String =
-        files.iter().map(|(name, path)| format!("    ({name:?}, include_str!({path:?})),\n")).collect();
-    format!("pub(crate) const {name}: &[(&str, &str)] = &[\n{rows}];\n")
+/// A constant with the name of each of `files`, and where in `texts` its text is, which is added to them.
+fn table(name: &str, files: &[(String, PathBuf)], texts: &mut String) -> io::Result<String> {
+    let mut rows = String::new();
+    for (name, path) in files {
+        let start = texts.len();
+        texts.push_str(&fs::read_to_string(path)?);
+        rows += &format!("    ({name:?}, {start}..{}),\n", texts.len());
+    }
+    Ok(format!("const {name}: Files = &[\n{rows}];\n"))
 }
 
 /// Hash (FNV-1a) of everything that decides what a run gives beside its spec and its seed.

@@ -4,6 +4,8 @@
 #[cfg(feature = "experiments")]
 mod build;
 #[cfg(feature = "experiments")]
+mod built_in;
+#[cfg(feature = "experiments")]
 pub mod check;
 #[cfg(feature = "experiments")]
 pub mod columns;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+use crate::built_in;
 
 /// There is nothing of this name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ impl Place {
             Self::Nowhere => std::fs::read_to_string(name),
             Self::Dir(dir) => std::fs::read_to_string(dir.join(name)),
             Self::BuiltIn(group) => {
-                built_in(&format!("{group}/{name}")).map(str::to_owned).ok_or_else(missing)
+                built_in::experiment(&format!("{group}/{name}")).map(str::to_owned).ok_or_else(missing)
             }
             Self::Texts(texts) => texts.get(name).cloned().ok_or_else(missing),
         }
@@ -54,9 +54,4 @@ impl Place {
             Self::BuiltIn(group) => format!("built-in {group}/{name}"),
         }
     }
-}
-
-/// The text of a file of the built-in experiments, `group/name.toml`.
-pub(crate) fn built_in(file: &str) -> Option<&'static str> {
-    EXPERIMENTS.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::place::{EXPERIMENTS, TEMPLATES, built_in};
+use crate::built_in;
 pub use crate::place::{Place, Unknown};
 use crate::scenarios;
 use crate::spec::{Cell, Experiment, LoadError, load, parse_at, suggestion};
@@ -37,7 +37,7 @@ impl Shelf {
     /// The names of all experiments, in order.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = match self {
-            Self::BuiltIn => EXPERIMENTS.iter().filter_map(|(file, _)| name_of(file)).collect(),
+            Self::BuiltIn => built_in::experiments().filter_map(|(file, _)| name_of(file)).collect(),
             Self::Dir(dir) => names_below(dir)?,
         };
         names.sort();
@@ -84,7 +84,7 @@ impl Shelf {
                 if file.exists() { load(&file) } else { Err(self.unknown(name).into()) }
             }
             Self::BuiltIn => {
-                let text = built_in(&format!("{name}.toml")).ok_or_else(|| self.unknown(name))?;
+                let text = built_in::experiment(&format!("{name}.toml")).ok_or_else(|| self.unknown(name))?;
                 let group = name.split_once('/').map_or("", |(group, _)| group);
                 let place = Place::BuiltIn(group.to_owned());
                 let experiment = parse_at(text, &format!("built-in {name}.toml"), &place)?;
@@ -154,7 +154,7 @@ pub fn template(name: &str) -> Result<&'static str, Unknown> {
 
 /// All templates: names and texts.
 pub fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TEMPLATES.iter().map(|(file, text)| (file.trim_end_matches(".toml"), *text))
+    built_in::templates().map(|(file, text)| (file.trim_end_matches(".toml"), text))
 }
 
 /// Nothing of `known` is called `name`.
