@@ -131,9 +131,7 @@ impl From<&DeValue<'_>> for Node {
             DeValue::Integer(whole) => i128::from_str_radix(whole.as_str(), whole.radix())
                 .map_or(Self::Other("a number of too many digits"), Self::Whole),
             DeValue::Float(number) => match number.as_str().parse() {
-                Ok(read) if f64::is_finite(read) || !number.as_str().contains(['e', 'E']) => {
-                    Self::Number(read)
-                }
+                Ok(read) if !f64::is_infinite(read) || number.as_str().contains("inf") => Self::Number(read),
                 _ => Self::Other("a number of too many digits"),
             },
             DeValue::String(text) => Self::Text(text.to_string()),
@@ -233,6 +231,14 @@ mod tests {
     struct SeedTable {
         #[serde(rename = "seeds")]
         _seeds: SeedRange,
+    }
+
+    #[test]
+    fn a_list_is_no_table() {
+        assert_eq!(read_text::<Drawing>("[sizes]").unwrap().scale, None);
+        wrong("sizes = [1]", "sizes", "sequence, expected a map", "[1]");
+        let positions = read_text::<BTreeMap<String, SeedTable>>("a = [\"1\"]").unwrap_err();
+        assert_eq!(positions.said, "invalid type: sequence, expected struct SeedTable");
     }
 
     #[test]

@@ -171,6 +171,8 @@ mod tests {
             ("[metrics]\nallow_remote = \"yes\"", "write true or false"),
             ("[paths]\ninclude = \"eth0\"", "write a list, for example [\"eth0\"]"),
             ("[[peers]]\nname = \"a\"", "each peer has a table [[peer]]"),
+            ("identity = \"a.pem\"", "write a table"),
+            ("[identity]\nkey = { file = \"a.pem\" }", "write it in quotes"),
             ("[lane]\nspare = \"8\"", "write it without quotes"),
             ("[daemon]\nstate = 5", "write it in quotes"),
             ("[lane]\nspare = \"eight\"", "write a whole number"),

@@ -65,9 +65,13 @@ pub(super) fn of(said: &str, key: &str, written: &str) -> (String, Option<String
         _ if said.ends_with("expected a sequence") => {
             (said.to_owned(), Some(format!("write a list, for example [{}]", written::example(key))))
         }
-        _ if said.ends_with("map, expected path string") => {
-            let help = "each peer has a table [[peer]]; [peers] has the directory of their files";
-            (said.to_owned(), Some(help.to_owned()))
+        _ if said.contains(", expected struct ") => {
+            let found = said.split(", expected").next().unwrap_or(said);
+            let help = match key {
+                "peers" => "each peer has a table [[peer]]; [peers] has the directory of their files",
+                _ => "write a table, as in { key = value }",
+            };
+            (format!("{found}, expected a table"), Some(help.to_owned()))
         }
         _ if said.ends_with("expected a string") || said.ends_with("expected path string") => {
             (said.to_owned(), Some("write it in quotes".to_owned()))

@@ -5,8 +5,8 @@ use std::fmt;
 
 use serde::de::value::StringDeserializer;
 use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
-    Unexpected, VariantAccess, Visitor,
+    self, Deserialize, DeserializeSeed, Deserializer, EnumAccess, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -49,23 +49,111 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl Node {
+    /// It is not what is expected.
+    fn refused(&self, expected: &dyn Expected) -> Error {
+        let whole;
+        let found = match self {
+            Self::Switch(switch) => Unexpected::Bool(*switch),
+            Self::Whole(n) => match (i64::try_from(*n), u64::try_from(*n)) {
+                (Ok(n), _) => Unexpected::Signed(n),
+                (_, Ok(n)) => Unexpected::Unsigned(n),
+                _ => {
+                    whole = format!("integer `{n}` as i128");
+                    Unexpected::Other(&whole)
+                }
+            },
+            Self::Number(number) => Unexpected::Float(*number),
+            Self::Text(text) => Unexpected::Str(text),
+            Self::List(_) => Unexpected::Seq,
+            Self::Table(_) => Unexpected::Map,
+            Self::Other(what) => Unexpected::Other(what),
+        };
+        de::Error::invalid_type(found, expected)
+    }
+}
+
+/// Reads what is asked for, and refuses the rest: each visitor is compiled for nothing else.
+macro_rules! only {
+    ($($method:ident($($name:ident: $type:ty),*) => $read:ident;)*) => { $(
+        fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {
+            $read(self, visitor)
+        }
+    )* };
+}
+
+fn switch<'de, V: Visitor<'de>>(node: Node, visitor: V) -> Result<V::Value, Error> {
+    match node {
+        Node::Switch(switch) => visitor.visit_bool(switch),
+        other => Err(other.refused(&visitor)),
+    }
+}
+
+fn number<'de, V: Visitor<'de>>(node: Node, visitor: V) -> Result<V::Value, Error> {
+    match node {
+        Node::Whole(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
+            (Ok(whole), _) => visitor.visit_i64(whole),
+            (_, Ok(whole)) => visitor.visit_u64(whole),
+            _ => visitor.visit_i128(whole),
+        },
+        Node::Number(number) => visitor.visit_f64(number),
+        other => Err(other.refused(&visitor)),
+    }
+}
+
+fn text<'de, V: Visitor<'de>>(node: Node, visitor: V) -> Result<V::Value, Error> {
+    match node {
+        Node::Text(text) => visitor.visit_string(text),
+        other => Err(other.refused(&visitor)),
+    }
+}
+
+fn list<'de, V: Visitor<'de>>(node: Node, visitor: V) -> Result<V::Value, Error> {
+    match node {
+        Node::List(list) => visitor.visit_seq(Items { rest: list.into_iter(), index: 0 }),
+        other => Err(other.refused(&visitor)),
+    }
+}
+
+fn table<'de, V: Visitor<'de>>(node: Node, visitor: V) -> Result<V::Value, Error> {
+    match node {
+        Node::Table(table) => visitor.visit_map(Entries { rest: table.into_iter(), value: None }),
+        other => Err(other.refused(&visitor)),
+    }
+}
+
 impl<'de> Deserializer<'de> for Node {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self {
-            Self::Switch(switch) => visitor.visit_bool(switch),
-            Self::Whole(whole) => match (i64::try_from(whole), u64::try_from(whole)) {
-                (Ok(whole), _) => visitor.visit_i64(whole),
-                (_, Ok(whole)) => visitor.visit_u64(whole),
-                _ => visitor.visit_i128(whole),
-            },
-            Self::Number(number) => visitor.visit_f64(number),
-            Self::Text(text) => visitor.visit_string(text),
-            Self::List(list) => visitor.visit_seq(Items { rest: list.into_iter(), index: 0 }),
-            Self::Table(table) => visitor.visit_map(Entries { rest: table.into_iter(), value: None }),
-            Self::Other(what) => Err(de::Error::invalid_type(Unexpected::Other(what), &visitor)),
+            Self::Switch(_) => switch(self, visitor),
+            Self::Whole(_) | Self::Number(_) | Self::Other(_) => number(self, visitor),
+            Self::Text(_) => text(self, visitor),
+            Self::List(_) => list(self, visitor),
+            Self::Table(_) => table(self, visitor),
         }
+    }
+
+    only! {
+        deserialize_bool() => switch;
+        deserialize_i8() => number;
+        deserialize_i16() => number;
+        deserialize_i32() => number;
+        deserialize_i64() => number;
+        deserialize_u8() => number;
+        deserialize_u16() => number;
+        deserialize_u32() => number;
+        deserialize_u64() => number;
+        deserialize_f32() => number;
+        deserialize_f64() => number;
+        deserialize_str() => text;
+        deserialize_string() => text;
+        deserialize_seq() => list;
+        deserialize_tuple(_len: usize) => list;
+        deserialize_tuple_struct(_name: &'static str, _len: usize) => list;
+        deserialize_map() => table;
+        deserialize_struct(_name: &'static str, _fields: &'static [&'static str]) => table;
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -97,10 +185,7 @@ impl<'de> Deserializer<'de> for Node {
         visitor.visit_enum(Choice { name, of })
     }
 
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
-    }
+    forward_to_deserialize_any! { i128 u128 char bytes byte_buf unit unit_struct identifier ignored_any }
 }
 
 /// What is left of a list.
@@ -187,7 +272,7 @@ impl<'de> VariantAccess<'de> for Choice {
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
         let of = self.of.ok_or_else(|| alone("tuple variant"))?;
-        of.deserialize_any(visitor).map_err(|error| error.inside(self.name.as_str()))
+        list(of, visitor).map_err(|error| error.inside(self.name.as_str()))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -196,7 +281,7 @@ impl<'de> VariantAccess<'de> for Choice {
         visitor: V,
     ) -> Result<V::Value, Error> {
         let of = self.of.ok_or_else(|| alone("struct variant"))?;
-        of.deserialize_any(visitor).map_err(|error| error.inside(self.name.as_str()))
+        table(of, visitor).map_err(|error| error.inside(self.name.as_str()))
     }
 }
 
