@@ -1,4 +1,4 @@
-//! Puts the experiments and the templates into the library, and a hash of the sources that decide a run.
+//! Puts the experiments, the templates and what pages consist of into the library, and a hash of the sources that decide a run.
 
 use std::fs;
 use std::io;
@@ -13,6 +13,7 @@ fn main() -> io::Result<()> {
     let list = [
         ("EXPERIMENTS", files(&root.join("experiments"), &["toml", "csv", "trace"])?),
         ("TEMPLATES", files(&here.join("templates"), &["toml"])?),
+        ("REPORT", files(&here.join("src/report"), &["css", "js", "LICENSE"])?),
     ];
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let packed = out.join("built_in.lz4");

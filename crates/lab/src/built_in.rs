@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-// `EXPERIMENTS`, `TEMPLATES`: the names of files, and where their texts are in `PACKED`, which holds all of them, compressed.
+// `EXPERIMENTS`, `TEMPLATES`, `REPORT`: the names of files, and where their texts are in `PACKED`, which holds all of them, compressed.
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// Files of one kind.
@@ -24,6 +24,11 @@ pub(crate) fn experiment(file: &str) -> Option<&'static str> {
     experiments().find(|(name, _)| *name == file).map(|(_, text)| text)
 }
 
+/// A file of `src/report`: a part of a page.
+pub(crate) fn report(file: &str) -> &'static str {
+    texts(REPORT).find(|(name, _)| *name == file).expect("build.rs put it in").1
+}
+
 fn texts(of: Files) -> impl Iterator<Item = (&'static str, &'static str)> {
     static ALL: LazyLock<String> = LazyLock::new(|| {
         let bytes = lz4_flex::decompress_size_prepended(PACKED).expect("build.rs compressed it");
@@ -42,7 +47,9 @@ mod tests {
     #[test]
     fn what_is_inside_is_what_the_files_hold() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        for (dir, files) in [("../../experiments", EXPERIMENTS), ("templates", TEMPLATES)] {
+        for (dir, files) in
+            [("../../experiments", EXPERIMENTS), ("templates", TEMPLATES), ("src/report", REPORT)]
+        {
             assert!(!files.is_empty());
             for (name, text) in texts(files) {
                 assert_eq!(text, fs::read_to_string(root.join(dir).join(name)).unwrap(), "{name}");

@@ -15,21 +15,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use polypath_judge::Finding;
 
 use super::lines::FigureError;
+use crate::built_in::report as part;
 use crate::check::Verdict;
 use crate::group::{Done, Seeds};
 use crate::shelf::VERSION;
 
 pub use frontier::{Frontier, frontier};
-
-const STYLE: &str = include_str!("style.css");
-/// Draws what the page has as SVG anew, with zoom and tooltips.
-const SCRIPT: &str = include_str!("page.js");
-/// uPlot 1.6.32, MIT: `vendor/uPlot.LICENSE`.
-const LIBRARY: [&str; 3] = [
-    include_str!("../vendor/uPlot.LICENSE"),
-    include_str!("../vendor/uPlot.iife.min.js"),
-    include_str!("../vendor/uPlot.min.css"),
-];
 
 /// What a page is about.
 #[derive(Debug)]
@@ -97,13 +88,15 @@ fn shell(title: &str, body: &Markup, notes: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { "Polypath: " (title) }
-                style { (PreEscaped(LIBRARY[2])) (PreEscaped(STYLE)) }
+                style { (PreEscaped(part("vendor/uPlot.min.css"))) (PreEscaped(part("page/style.css"))) }
             }
             body {
                 (body)
                 footer { (notes) p { "Drawn with uPlot (MIT licence). Made by polypath " (VERSION) "." } }
-                script { (PreEscaped(format!("/*! {} */\n{}", LIBRARY[0], LIBRARY[1]))) }
-                script { (PreEscaped(SCRIPT)) }
+                // uPlot 1.6.32, MIT.
+                script { "/*! " (PreEscaped(part("vendor/uPlot.LICENSE"))) " */\n" (PreEscaped(part("vendor/uPlot.iife.min.js"))) }
+                // Draws what the page has as SVG anew, with zoom and tooltips.
+                script { (PreEscaped(part("page/page.js"))) }
             }
         }
     };
