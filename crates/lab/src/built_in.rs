@@ -21,12 +21,16 @@ pub(crate) fn templates() -> impl Iterator<Item = (&'static str, &'static str)> 
 
 /// The text of a file of the experiments.
 pub(crate) fn experiment(file: &str) -> Option<&'static str> {
-    experiments().find(|(name, _)| *name == file).map(|(_, text)| text)
+    text(EXPERIMENTS, file)
 }
 
 /// A file of `src/report`: a part of a page.
 pub(crate) fn report(file: &str) -> &'static str {
-    texts(REPORT).find(|(name, _)| *name == file).expect("build.rs put it in").1
+    text(REPORT, file).expect("build.rs put it in")
+}
+
+fn text(of: Files, file: &str) -> Option<&'static str> {
+    texts(of).find(|(name, _)| *name == file).map(|(_, text)| text)
 }
 
 fn texts(of: Files) -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -55,7 +55,7 @@ pub(crate) struct Events {
     said: u64,
 }
 
-/// The next event. That of a hop or a host counts if it is what its alarm is [set](Alarm::goes_off) to.
+/// The next event. A hop or a host ignores it if its alarm was set anew since ([`Alarm::goes_off`]).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     pub at: Instant,
@@ -147,8 +147,8 @@ impl Events {
         self.set(&mut Alarm::new(NOBODY, place), at);
     }
 
-    /// The next event not after `until`, and those of alarms that were set anew since. After `None` the caller sets nothing
-    /// before `until`.
+    /// The next event not after `until`. It may be of an alarm that was set anew since ([`Alarm::goes_off`]). After `None` the
+    /// caller sets nothing before `until`.
     #[inline]
     pub fn pop(&mut self, until: Instant) -> Option<Next> {
         if self.now > until {

@@ -94,8 +94,9 @@ pub(crate) enum Side {
 #[repr(C)]
 pub(crate) struct Host {
     pub clock: Clock,
-    /// Its next wake-up, and when that is; `MAX` if there is none.
+    /// Wakes it.
     pub alarm: Alarm,
+    /// The time to which the alarm is set; `MAX` if it is not.
     pub armed: Instant,
     pub exit: Exit,
     /// Flows whose sender sees all queues.

@@ -70,8 +70,8 @@ fn a_second_path_that_died_after_its_r1_holds_up_nothing_for_long() {
     assert!(took < alone + Duration::from_millis(500), "{took:?}, without a second path {alone:?}");
 }
 
-/// The end that answered asks nothing: it hears of the second path by what comes there, and sends there once its peer is proved. The first
-/// half counts: a transfer may end with a time-out.
+/// The end that answered requests no path. It learns of the second one from what arrives there, and sends on it once the peer has proved its
+/// address. Only the first half of the transfer is timed, as the last segments may wait for a time-out.
 #[test]
 fn the_end_that_answered_fills_its_second_path_as_soon_as_the_peer_is_proved() {
     let took = |config: fn() -> SecurityConfig| {

@@ -169,7 +169,7 @@ impl Updates {
         }
     }
 
-    /// Whether the peer's UPDATE `id` is none of those before the newest.
+    /// Whether the peer's UPDATE `id` is newer than all that came before.
     pub(super) fn is_news(&self, id: u32) -> bool {
         id.wrapping_sub(self.peer_next) as i32 >= 0
     }
