@@ -15,13 +15,13 @@ from tunnel import INNER, Tunnel
 SECONDS, FROM = 60, 10
 # One of the two begins so much later, in turns, s.
 LATER = 2
-# Beds at once: each moves 8 to 12 Mbit/s.
+# Beds at once: each moves 8 to 12 Mbit/s. Of those that move 100, one.
 AT_ONCE = 6
 # Bytes of a full segment of the kernel's TCP, and on the wire.
 PAYLOAD, PACKET = 1448, 1500
-# Small packets at random times among the others, Mbit/s. Without them all packets arrive at the queue a whole number of packet times and a remainder after
+# Small packets at random times among the others, as a share of the link's rate. Without them all packets arrive at the queue a whole number of packet times and a remainder after
 # others left it, and the remainder decides who finds it full (traffic phase effects, Floyd and Jacobson).
-TRICKLE = 0.08
+TRICKLE = 0.01
 TCPS = ("reno", "cubic")
 # The ratio to a TCP that carries nothing; its inverse is the least.
 MOST = 1000
@@ -30,19 +30,25 @@ UP, UP_NEWRENO = "polypath up", "polypath up, newreno"
 LANES = {UP: "", UP_NEWRENO: 'cc = { algorithm = "polypath", base = "newreno" }'}
 
 
+# A bed, the side at which the rival is, and the rate of the first link, Mbit/s.
 def one_path():
     """One path, one link."""
-    return Bed((Link(8, 30, queue=1.8),)), 0
+    return Bed((Link(8, 30, queue=1.8),)), 0, 8
 
 
 def one_link():
     """Two paths through one bottleneck."""
-    return Behind(Link(8, 30, queue=1.8)), Behind.T
+    return Behind(Link(8, 30, queue=1.8)), Behind.T, 8
 
 
 def two_links():
     """Two links, the rival on the first."""
-    return Bed((Link(8, 30, queue=1.8), Link(4, 30, queue=1.8))), 0
+    return Bed((Link(8, 30, queue=1.8), Link(4, 30, queue=1.8))), 0, 8
+
+
+def fast_link():
+    """One path, one link of 100 Mbit/s, 20 ms."""
+    return Bed((Link(100, 10, queue=1),)), 0, 100
 
 
 TOPOLOGIES = (one_path, one_link, two_links)
@@ -94,7 +100,7 @@ class Run:
 def beside(topology, ours, rival, first):
     """Goodput of `ours` on the first link over that of one kernel TCP beside it, and the latest delivery of a link, s. `ours` is a controller
     of `send`, a law of the kernel's TCP, or one of `LANES`. It begins before the other if `first`."""
-    bed, side = topology()
+    bed, side, rate = topology()
     with bed:
         pair = None if ours in (*TCPS, *LANES) else Pair(bed)
         if ours in LANES:
@@ -104,7 +110,7 @@ def beside(topology, ours, rival, first):
             pair.receive()
         run = Run(bed, side)
         late = (0, LATER) if first else (LATER, 0)
-        small = run.start(0, lambda: trickle(bed, TRICKLE, run.began + SECONDS, side))
+        small = run.start(0, lambda: trickle(bed, TRICKLE * rate, run.began + SECONDS, side))
         theirs = run.tcp(rival, late[1], side)
         if pair:
             run.start(late[0], lambda: pair.send(file, more=("--cc", ours.removeprefix("--cc "))) and None)
@@ -120,10 +126,10 @@ def beside(topology, ours, rival, first):
     return over(all_of_it - lost, lost), latest
 
 
-def compare(runs, topologies, beside_each):
+def compare(runs, topologies, beside_each, at_once=AT_ONCE):
     """Over each topology, beside each TCP: what is in `beside_each` for it."""
     cells = [(topology, ours, rival) for topology in topologies for rival, mine in beside_each.items() for ours in mine]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(at_once) as pool:
         rounds = [pool.map(lambda cell, n=n: beside(*cell, first=n % 2 == 0), cells) for n in range(runs)]
         rounds = [list(values) for values in rounds]
     for topology in topologies:
@@ -149,4 +155,9 @@ def tunnel_fair(runs):
     compare(runs, (one_link, two_links), {"cubic": (UP, "cubic"), "reno": (UP, "cubic", UP_NEWRENO, "reno")})
 
 
-PARTS = {"fair": fair, "tunnel_fair": tunnel_fair}
+def fast_fair(runs):
+    """100 Mbit/s, 20 ms, a queue of one round trip: one TCP CUBIC through the daemons over one kernel CUBIC, and another in its place, 60 s each."""
+    compare(runs, (fast_link,), {"cubic": (UP, "cubic")}, at_once=1)
+
+
+PARTS = {"fair": fair, "tunnel_fair": tunnel_fair, "fast_fair": fast_fair}

@@ -18,9 +18,4 @@ impl Clock {
     pub fn now(&self) -> Instant {
         Instant(u64::try_from(self.origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
-
-    /// The OS instant at which [`now`](Self::now) reads `at`.
-    pub fn os_instant(&self, at: Instant) -> std::time::Instant {
-        self.origin + std::time::Duration::from_nanos(at.0)
-    }
 }

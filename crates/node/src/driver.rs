@@ -8,9 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use polypath_endpoint::{Input, pump};
-use polypath_wire::Instant;
-use tokio::time::Sleep;
 
+use crate::alarm::Alarm;
 use crate::carrier::Carrier;
 use crate::shared::{Shared, Stop};
 
@@ -20,13 +19,14 @@ pub(crate) struct Driver<C> {
     carrier: C,
     /// What one round received; kept for its memory.
     inbox: Vec<Input>,
-    sleep: Pin<Box<Sleep>>,
+    alarm: Alarm,
 }
 
 impl<C: Carrier> Driver<C> {
-    pub fn new(shared: Arc<Shared>, carrier: C) -> Self {
-        let now = shared.clock.os_instant(shared.clock.now());
-        Self { shared, carrier, inbox: Vec::new(), sleep: Box::pin(tokio::time::sleep_until(now.into())) }
+    /// Needs a tokio runtime.
+    pub fn new(shared: Arc<Shared>, carrier: C) -> io::Result<Self> {
+        let alarm = Alarm::new(shared.clock)?;
+        Ok(Self { shared, carrier, inbox: Vec::new(), alarm })
     }
 
     /// One round: receive, let timers expire, send, pass on events. What arrived together is answered together. The
@@ -53,17 +53,8 @@ impl<C: Carrier> Driver<C> {
             return Ok(ControlFlow::Break(()));
         }
         more |= was_full && !self.carrier.is_full();
-        Ok(ControlFlow::Continue(more | self.sleep_until(cx, due)))
-    }
-
-    /// Has the task woken at `due`; `true` if that has passed.
-    fn sleep_until(&mut self, cx: &mut Context<'_>, due: Option<Instant>) -> bool {
-        let Some(due) = due else { return false };
-        let at = tokio::time::Instant::from_std(self.shared.clock.os_instant(due));
-        if self.sleep.deadline() != at {
-            self.sleep.as_mut().reset(at);
-        }
-        self.sleep.as_mut().poll(cx).is_ready()
+        more |= due.map_or(Ok(false), |due| self.alarm.poll(cx, due))?;
+        Ok(ControlFlow::Continue(more))
     }
 }
 
@@ -100,7 +91,7 @@ impl<C> Drop for Driver<C> {
 mod tests {
     use polypath_endpoint::{Endpoint, EndpointConfig, Locators, Outlet};
     use polypath_transport::{ConnectionConfig, PathConfig, Segment, State};
-    use polypath_wire::Seed;
+    use polypath_wire::{Instant, Seed};
 
     use super::*;
 
@@ -131,7 +122,7 @@ mod tests {
             state.endpoint.connect(now, ConnectionConfig::default(), 1, &[path])
         };
         shared.act(open).unwrap();
-        Driver::new(shared.clone(), StopsInFlush(shared.clone())).await;
+        Driver::new(shared.clone(), StopsInFlush(shared.clone())).unwrap().await;
         let state = shared.lock();
         assert!(state.endpoint.connections().all(|(_, connection)| connection.state() == State::Closed));
     }

@@ -64,7 +64,7 @@ impl HostSockets {
     fn open(sockets: Sockets, port: u16, choice: LiveChoice) -> io::Result<Self> {
         let mut host = Self {
             sockets,
-            shapers: Shapers::new(),
+            shapers: Shapers::new()?,
             watch: Watch::start()?,
             look: tokio::time::interval(LOOK),
             port,
@@ -135,14 +135,14 @@ impl HostSockets {
     }
 
     /// Gives the sockets what has waited for its turn.
-    fn release(&mut self, cx: &mut Context<'_>) {
+    fn release(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         while let Some((locators, ecn, payload)) = self.shapers.next() {
             match &mut self.sockets {
                 Sockets::Udp(sockets) => sockets.send_datagram(Instant::ZERO, &locators, ecn, &payload),
                 Sockets::Native(sockets) => sockets.send(&locators, &payload),
             }
         }
-        self.shapers.wait(cx);
+        self.shapers.wait(cx)
     }
 
     /// Where it is not allowed to bind to an interface, the routing table has to do.
@@ -243,7 +243,7 @@ impl Carrier for HostSockets {
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
-        self.release(cx);
+        self.release(cx)?;
         match &mut self.sockets {
             Sockets::Udp(sockets) => sockets.poll_flush(cx),
             Sockets::Native(sockets) => sockets.poll_flush(cx),

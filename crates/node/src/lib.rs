@@ -3,6 +3,7 @@
 //! A [`Node`] is an endpoint with a task that drives it; a [`Stream`] is one of its connections.
 
 pub mod addresses;
+mod alarm;
 mod batches;
 mod buffers;
 pub mod bulk;

@@ -2,15 +2,15 @@
 //! with CoDel in front of it.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use polypath_endpoint::Locators;
 use polypath_hop::{CodelConfig, Discipline, Fate, Hop, HopConfig, Label, QueueLimit};
 use polypath_wire::{Duration, Ecn, Rate, Seed};
-use tokio::time::Sleep;
 
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::sizes::ip_header;
 
@@ -25,7 +25,7 @@ pub(crate) struct Shapers {
     by_device: BTreeMap<String, Shaper>,
     /// The interface of each local address.
     devices: BTreeMap<SocketAddr, String>,
-    sleep: Pin<Box<Sleep>>,
+    alarm: Alarm,
 }
 
 struct Shaper {
@@ -35,9 +35,9 @@ struct Shaper {
 
 impl Shapers {
     /// No interface has a rate. Needs a tokio runtime.
-    pub fn new() -> Self {
-        let sleep = Box::pin(tokio::time::sleep(std::time::Duration::ZERO));
-        Self { clock: Clock::start(), by_device: BTreeMap::new(), devices: BTreeMap::new(), sleep }
+    pub fn new() -> io::Result<Self> {
+        let clock = Clock::start();
+        Ok(Self { clock, by_device: BTreeMap::new(), devices: BTreeMap::new(), alarm: Alarm::new(clock)? })
     }
 
     /// From now on the interfaces in `rates` have these; `devices`: the interface of each local address. What waits for one
@@ -87,14 +87,12 @@ impl Shapers {
     }
 
     /// Has the task of `cx` woken when it is the turn of another one.
-    pub fn wait(&mut self, cx: &mut Context<'_>) {
-        let Some(due) = self.by_device.values().filter_map(|shaper| shaper.hop.next_event()).min() else {
-            return;
-        };
-        self.sleep.as_mut().reset(tokio::time::Instant::from_std(self.clock.os_instant(due)));
-        if let Poll::Ready(()) = self.sleep.as_mut().poll(cx) {
+    pub fn wait(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        let due = self.by_device.values().filter_map(|shaper| shaper.hop.next_event()).min();
+        if due.map_or(Ok(false), |due| self.alarm.poll(cx, due))? {
             cx.waker().wake_by_ref();
         }
+        Ok(())
     }
 }
 

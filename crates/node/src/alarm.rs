@@ -1,0 +1,113 @@
+//! A timer that is late by microseconds. Those of tokio tick once in a millisecond, in which a path of 100 Mbit/s carries
+//! eight segments: they would leave together.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll};
+
+use polypath_wire::{Duration, Instant};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::clock::Clock;
+
+/// Wakes a task at one time, that asked for last.
+pub(crate) struct Alarm {
+    timer: AsyncFd<OwnedFd>,
+    clock: Clock,
+    set_to: Instant,
+}
+
+impl Alarm {
+    /// One that is not set. Fails where the process or the system has too many open files.
+    pub fn new(clock: Clock) -> io::Result<Self> {
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        #[expect(
+            deprecated,
+            reason = "what replaces it is unsafe, and an owned descriptor has what that asks for"
+        )]
+        let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
+        Ok(Self { timer, clock, set_to: Instant::ZERO })
+    }
+
+    /// Has the task of `cx` woken at `due`; `true` if that has passed.
+    pub fn poll(&mut self, cx: &mut Context<'_>, due: Instant) -> io::Result<bool> {
+        let now = self.clock.now();
+        if due <= now {
+            return Ok(true);
+        }
+        if self.set_to != due {
+            let once = Itimerspec { it_interval: Timespec::default(), it_value: timespec(due.since(now)) };
+            timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
+            self.set_to = due;
+        }
+        while let Poll::Ready(mut expired) = self.timer.poll_read_ready(cx)? {
+            if due <= self.clock.now() {
+                return Ok(true);
+            }
+            expired.clear_ready(); // it had been set to an earlier time
+        }
+        Ok(false)
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    const SECOND: u64 = Duration::from_secs(1).0;
+    Timespec { tv_sec: (duration.0 / SECOND) as i64, tv_nsec: (duration.0 % SECOND) as i64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(2);
+    const LATER: Duration = Duration::from_secs(3600);
+
+    /// Waits until `due`; how often it asked.
+    async fn wait(alarm: &mut Alarm, due: Instant) -> u32 {
+        let mut polls = 0;
+        let expiry = poll_fn(|cx| {
+            polls += 1;
+            if alarm.poll(cx, due).unwrap() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        tokio::time::timeout(std::time::Duration::from_secs(30), expiry).await.expect("it never woke");
+        polls
+    }
+
+    #[tokio::test]
+    async fn a_task_is_woken_at_the_time_asked_for_last_and_not_before() {
+        let clock = Clock::start();
+        let mut alarm = Alarm::new(clock).unwrap();
+        poll_fn(|cx| Poll::Ready(assert!(!alarm.poll(cx, clock.now() + LATER).unwrap()))).await;
+        let due = clock.now() + SOON;
+        assert!(wait(&mut alarm, due).await <= 2, "once to ask, once when it was time");
+        assert!(clock.now() >= due);
+    }
+
+    #[tokio::test]
+    async fn a_time_that_passed_while_nobody_asked_does_not_wake_early_for_the_next() {
+        let clock = Clock::start();
+        let mut alarm = Alarm::new(clock).unwrap();
+        poll_fn(|cx| Poll::Ready(assert!(!alarm.poll(cx, clock.now() + SOON).unwrap()))).await;
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        let due = clock.now() + SOON;
+        assert!(wait(&mut alarm, due).await <= 2);
+        assert!(clock.now() >= due);
+    }
+
+    #[tokio::test]
+    async fn each_of_many_times_in_a_row_wakes() {
+        let clock = Clock::start();
+        let mut alarm = Alarm::new(clock).unwrap();
+        for microseconds in 1..200 {
+            let due = clock.now() + Duration::from_micros(microseconds);
+            wait(&mut alarm, due).await;
+        }
+    }
+}
