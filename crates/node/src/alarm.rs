@@ -69,6 +69,12 @@ mod tests {
     const SOON: Duration = Duration::from_millis(2);
     const LATER: Duration = Duration::from_secs(3600);
 
+    /// Asks once for a time that has not come.
+    async fn ask(alarm: &mut Alarm, due: Instant) {
+        let passed = poll_fn(|cx| Poll::Ready(alarm.poll(cx, due).unwrap())).await;
+        assert!(!passed);
+    }
+
     /// Waits until `due`; how often it asked.
     async fn wait(alarm: &mut Alarm, due: Instant) -> u32 {
         let mut polls = 0;
@@ -84,7 +90,7 @@ mod tests {
     async fn a_task_is_woken_at_the_time_asked_for_last_and_not_before() {
         let clock = Clock::start();
         let mut alarm = Alarm::new(clock).unwrap();
-        poll_fn(|cx| Poll::Ready(assert!(!alarm.poll(cx, clock.now() + LATER).unwrap()))).await;
+        ask(&mut alarm, clock.now() + LATER).await;
         let due = clock.now() + SOON;
         assert!(wait(&mut alarm, due).await <= 2, "once to ask, once when it was time");
         assert!(clock.now() >= due);
@@ -94,7 +100,7 @@ mod tests {
     async fn a_time_that_passed_while_nobody_asked_does_not_wake_early_for_the_next() {
         let clock = Clock::start();
         let mut alarm = Alarm::new(clock).unwrap();
-        poll_fn(|cx| Poll::Ready(assert!(!alarm.poll(cx, clock.now() + SOON).unwrap()))).await;
+        ask(&mut alarm, clock.now() + SOON).await;
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         let due = clock.now() + SOON;
         assert!(wait(&mut alarm, due).await <= 2);
