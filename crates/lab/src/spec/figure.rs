@@ -208,7 +208,7 @@ impl Series {
         let path = |p: Option<usize>| p.map_or(String::new(), |p| format!(" path {p}"));
         let of = &self.of;
         self.label.clone().unwrap_or_else(|| match (&of.flow, &of.link) {
-            (Some(flow), _) => match &of.over {
+            (Some(flow), _) => match of.over.as_ref().or(of.over_path.and(Some(flow))) {
                 Some(over) => format!("{flow}{} / {over}{}", path(of.path), path(of.over_path)),
                 None => format!("{flow}{}", path(of.path)),
             },

@@ -169,6 +169,7 @@ fn build(doc: Table, place: &Place, supplied: &Supplied) -> Result<(Spec, Vec<Ce
         let spec = read_spec(doc, place, supplied).map_err(|p| in_cell(&label, p))?;
         cells.push(Cell { label, values, spec });
     }
+    aims::hosts(&spec, &cells)?;
     aims::expectations(&spec, &cells)?;
     aims::measures(&spec, &cells)?;
     aims::figures(&spec, &cells, place)?;
