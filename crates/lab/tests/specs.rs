@@ -332,8 +332,6 @@ fn what_contradicts_itself_is_refused() {
         "UDP",
         "leave it out",
     );
-    let both = refused(SECONDS, "", "", "[connection]\nearly_data = true\nmulti_route = true");
-    told(both, "connection.early_data", "multi_route", "one of the two");
     let nameless = "[[flow]]\nname = \"\"\nfrom = \"a\"\nto = \"b\"";
     told(refused(SECONDS, "", "", nameless), "flow[1].name", "without a name", "bulk");
 }
@@ -354,6 +352,16 @@ fn what_would_have_no_effect_is_refused() {
     let silent = "traffic = { cbr = { rate = \"0bit/s\", packet = \"100B\" } }";
     told(flow(silent), "flow[0].traffic.cbr.rate", "sends nothing", "leave the flow out");
     let rest = |text: &str| refused(SECONDS, "", "", text);
+    for (keys, key, why) in [
+        ("early_data = true", "early_data", "no host of the simulator"),
+        ("receive_buffer = \"2GiB\"", "receive_buffer", "more than a window can tell"),
+        ("send_ahead = 1000", "send_ahead", "takes no room"),
+        ("send_buffer = 1000000", "send_buffer", "smaller than receive_buffer"),
+        ("receive_buffer = \"32MiB\"", "send_buffer", "smaller than receive_buffer"),
+        ("receive_buffer = 1000\nunread_window = 1001", "unread_window", "limits first"),
+    ] {
+        told(rest(&format!("[connection]\n{keys}")), &format!("connection.{key}"), why, "");
+    }
     let router = "[[link]]\nfrom = \"b\"\nto = \"r\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n\
                   [[host]]\nname = \"r\"\njitter = \"1ms\"";
     told(rest(router), "host[0].name", "no TCP flow begins or ends at \"r\"", "leave");
