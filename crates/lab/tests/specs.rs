@@ -376,6 +376,19 @@ fn what_would_have_no_effect_is_refused() {
     told(expect("flow = \"f\"\nwithin = [0.9, 1.1]"), "expect[0].within", "which share", "share_within");
     told(expect("flow = \"f\"\nequal = true"), "expect[0].equal", "which value", "published");
     told(expect("flow = \"f\"\npath = 0\nover_path = 0"), "expect[0].over", "over itself", "another");
+    for (kind, keys, key) in [
+        ("time", "x = [1]", "x"),
+        ("time", "rows = \"q\"", "rows"),
+        ("time", "axis = \"q\"", "axis"),
+        ("cdf", "bin = \"1s\"", "bin"),
+        ("cdf", "one_run = true", "one_run"),
+        ("cdf", "from = \"1s\"", "from"),
+        ("cdf", "band = \"sd\"", "band"),
+    ] {
+        let figure =
+            format!("[[figure]]\nkind = \"{kind}\"\ntitle = \"t\"\nseries = [{{ flow = \"f\" }}]\n{keys}");
+        told(rest(&figure), &format!("figure[0].{key}"), &format!("kind \"{kind}\""), "leave it out");
+    }
     let queue = |keys: &str| rest(&format!("[[measure]]\nmetric = \"queue\"\nlink = \"a->b\"\n{keys}"));
     told(queue("flow = \"f\""), "measure[0].flow", "is of a link", "leave it out");
     told(queue("path = 0"), "measure[0].path", "is of a link", "leave it out");
