@@ -68,6 +68,12 @@ fn run_experiment(args: &RunArgs) -> Result<(), Failure> {
         .map_err(|e| e.help(FEWER_SEEDS))?;
     let capture = Capture { links: args.pcap_links.clone(), snap: args.pcap_bytes };
     let trace = wanted(args);
+    if let (Some(from), Some(to)) = (args.trace_from, args.trace_to)
+        && to.0 <= from.0
+    {
+        return Err(Failure::usage(format!("--trace-to {to} is not after --trace-from {from}"))
+            .help("nothing would be kept: give a later time, or leave one of them out"));
+    }
     let check = |spec| capture.check(spec).and_then(|()| trace.check(spec));
     cells.iter().try_for_each(|cell| check(&cell.spec)).map_err(unknown)?;
     let keep = Keep {

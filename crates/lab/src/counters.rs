@@ -90,6 +90,8 @@ pub struct PathLevel {
 /// Sums over the samples of a path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct PathSums {
+    /// How often the connection was looked at while it had not ended.
+    pub samples: u64,
     /// Of the window, bytes.
     pub window: u64,
     /// Of the smoothed round trip time, ns.
@@ -99,8 +101,10 @@ pub struct PathSums {
 }
 
 impl PathSums {
-    /// One more sample.
-    pub(crate) fn add(&mut self, path: &PathStats) {
+    /// One more sample, without `path` where the connection has no such path yet.
+    pub(crate) fn add(&mut self, path: Option<&PathStats>) {
+        self.samples += 1;
+        let Some(path) = path else { return };
         self.window += path.cwnd;
         self.srtt_ns += path.srtt.map_or(0, Duration::as_nanos);
         self.srtts += u64::from(path.srtt.is_some());

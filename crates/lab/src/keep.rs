@@ -8,7 +8,7 @@ use polypath_wire::Duration;
 
 use crate::build::{Built, Carried};
 use crate::shelf::{Unknown, unknown};
-use crate::spec::{Spec, What, ends};
+use crate::spec::{Flow, Spec, What, ends};
 
 /// What to keep of a run beside its numbers, and where.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -39,7 +39,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Its flows are flows of `spec`, and its events are events.
+    /// Its flows are flows of `spec`, one of them has its paths, and its events are events.
     pub fn check(&self, spec: &Spec) -> Result<(), Unknown> {
         let flows: Vec<&str> = spec.flow.iter().map(|f| f.name.as_str()).collect();
         let missing = |what, names: &[String], known: &[&str]| {
@@ -47,6 +47,11 @@ impl Wanted {
             name.map_or(Ok(()), |name| Err(unknown(what, name, known)))
         };
         missing("flow", &self.flows, &flows)?;
+        let of_these = |f: &&Flow| self.flows.is_empty() || self.flows.contains(&f.name);
+        let most = spec.flow.iter().filter(of_these).map(|f| f.paths.len()).max().unwrap_or(0);
+        let paths: Vec<String> = (0..most).map(|path| path.to_string()).collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        missing("path", &self.paths.iter().map(u32::to_string).collect::<Vec<_>>(), &paths)?;
         missing("event", &self.events, TraceFilter::EVENTS)
     }
 

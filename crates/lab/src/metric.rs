@@ -138,7 +138,7 @@ metrics! {
         printed: Printed::Column("utilisation"),
         ..FLOW
     };
-    /// From start to the last acknowledgment, s; missing if the flow was not done. Of the whole run.
+    /// From start to the last byte that the receiver reads, s; missing if the flow was not done. Of the whole run.
     Completion: Def {
         unit: SECONDS,
         windowed: false,
@@ -194,7 +194,8 @@ metrics! {
         needs: Needs::Samples,
         ..PATH
     };
-    /// Packets lost over packets sent (UDP), 0 to 1. Of the whole run.
+    /// Packets of which no copy arrived over packets sent (UDP), 0 to 1; those on their way at the end of the run count as
+    /// neither. Of the whole run.
     LossRate: Def {
         protocol: Protocol::Udp,
         windowed: false,
@@ -203,8 +204,8 @@ metrics! {
         printed: Printed::Json,
         ..FLOW
     };
-    /// Mean congestion window, packets (segments of the path's size), sampled every 10 ms; the sum
-    /// over the paths if none is named.
+    /// Mean congestion window, packets (segments of the path's size), sampled every 10 ms from the flow's start to its end; the
+    /// sum over the paths if none is named.
     Window: Def {
         protocol: Protocol::Tcp,
         unit: PACKETS,

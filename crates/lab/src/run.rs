@@ -166,7 +166,9 @@ impl Watch {
             let bin = next_bins.iter().copied().min().unwrap_or(end);
             let mark = marks.peek().copied().unwrap_or(end);
             let at = mark.min(bin).min(next_sample).min(next_look).min(end);
-            built.world.run(Instant::ZERO + at);
+            if at > Duration::ZERO {
+                built.world.run(Instant::ZERO + at); // what happens at 0 counts after the first mark
+            }
             if at == next_look {
                 next_look = at + LOOK;
             }
@@ -200,8 +202,9 @@ impl Watch {
                     [one] => (one, path),
                     ref apart => (apart[path], 0),
                 };
-                let stats = built.world.flow_path(connection, PathId(path as u16));
-                stats.iter().for_each(|stats| sums.add(stats));
+                if built.world.is_under_way(connection) {
+                    sums.add(built.world.flow_path(connection, PathId(path as u16)).as_ref());
+                }
             }
         }
         for (sum, hop) in self.queues.iter_mut().zip(&built.hops) {
@@ -304,9 +307,8 @@ fn result(built: &Built, spec: &Spec, n: usize, timeline: &Timeline) -> FlowResu
     };
     match &built.sources[n] {
         Carried::Udp(id) => {
-            let report = built.world.source_report(*id);
-            let loss_rate = (report.sent > 0).then(|| 1.0 - report.received as f64 / report.sent as f64);
-            FlowResult { bytes: report.bytes, loss_rate, ..result }
+            let loss_rate = built.world.loss_rate(*id);
+            FlowResult { bytes: built.world.source_report(*id).bytes, loss_rate, ..result }
         }
         Carried::Tcp(connections) => {
             let reports: Vec<FlowReport> =

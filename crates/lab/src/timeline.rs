@@ -143,9 +143,9 @@ impl Layout {
         let only = |p: &usize| path.is_none_or(|path| path == *p);
         let paths: Vec<usize> = (0..after.paths.len()).filter(only).collect();
         let FlowLayout { packets, capacity, .. } = &self.flows[n];
-        let (whole, samples, capacity) = (path.is_none(), b.samples - a.samples, capacity.mean(from, to));
+        let (whole, capacity) = (path.is_none(), capacity.mean(from, to));
         let seconds = (to - from).as_secs_f64();
-        let part = FlowPart { before, after, paths, whole, packets, capacity, samples, seconds };
+        let part = FlowPart { before, after, paths, whole, packets, capacity, seconds };
         Some(part).filter(|part| !part.paths.is_empty())
     }
 }

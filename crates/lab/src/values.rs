@@ -23,6 +23,8 @@ struct Value<'a> {
 struct Wanted<'a> {
     claim: &'a str,
     selector: Selector,
+    /// Of which cells, if not of all.
+    cell: Option<&'a str>,
 }
 
 /// The table of all numbers of an ensemble, with the columns `run`, `cell`, one for each axis of the grid (numbers
@@ -34,7 +36,8 @@ pub fn values((experiment, runs): Ensemble<'_>) -> RecordBatch {
     let mut rows = Vec::new();
     for run in runs {
         let Some(cell) = experiment.cells.iter().find(|c| c.label == run.cell) else { continue };
-        rows.extend(wanted.iter().filter_map(|Wanted { claim, selector }| {
+        let here = wanted.iter().filter(|w| w.cell.is_none_or(|asked| cell.matches(asked)));
+        rows.extend(here.filter_map(|Wanted { claim, selector, .. }| {
             let value = value(selector, run, cell, (experiment, runs))?;
             Some(Value { run, cell, claim, selector: selector.clone(), value })
         }));
@@ -72,18 +75,21 @@ fn wanted(experiment: &Experiment) -> Vec<Wanted<'_>> {
             |path| all_metrics().filter(|m| m.def().of_each_path).map(move |metric| of(metric, Some(path)));
         all.extend((0..several).flat_map(of_path));
     }
-    for (claim, selector) in experiment.spec.asked() {
+    let expected = experiment.spec.expect.iter().map(|e| (e.claim.as_str(), e.selector(), None));
+    let measured =
+        experiment.spec.measure.iter().map(|m| (m.claim.as_str(), m.selector(), m.of.cell.as_deref()));
+    for (claim, selector, cell) in expected.chain(measured) {
         if selector.over_cell.is_some() {
             all.extend(selector.whats().cloned().map(plain));
         }
         if let Read::Alone(_, metric) = selector.what.metric.def().read {
             all.push(plain(What { metric, solo: None, ..selector.what.clone() }));
         }
-        all.push(Wanted { claim, selector });
+        all.push(Wanted { claim, selector, cell });
     }
     let mut unique: Vec<Wanted<'_>> = Vec::new();
     for one in all {
-        if !unique.iter().any(|u| u.claim == one.claim && u.selector == one.selector) {
+        if !unique.iter().any(|u| (u.claim, &u.selector, u.cell) == (one.claim, &one.selector, one.cell)) {
             unique.push(one);
         }
     }
@@ -91,7 +97,7 @@ fn wanted(experiment: &Experiment) -> Vec<Wanted<'_>> {
 }
 
 fn plain<'a>(what: What) -> Wanted<'a> {
-    Wanted { claim: "", selector: Selector { what, over: None, over_cell: None } }
+    Wanted { claim: "", selector: Selector { what, over: None, over_cell: None }, cell: None }
 }
 
 fn columns<'a>(experiment: &'a Experiment) -> Vec<Column<'a, Value<'a>>> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use polypath_lab::shelf::Shelf;
-use polypath_lab::spec;
+use polypath_lab::spec::{self, Metric, Number};
 
 #[test]
 fn every_experiment_we_ship_loads() {
@@ -332,10 +332,74 @@ fn what_contradicts_itself_is_refused() {
         "UDP",
         "leave it out",
     );
-    let both = refused(SECONDS, "", "", "[connection]\nearly_data = true\nmulti_route = true");
-    told(both, "connection.early_data", "multi_route", "one of the two");
     let nameless = "[[flow]]\nname = \"\"\nfrom = \"a\"\nto = \"b\"";
     told(refused(SECONDS, "", "", nameless), "flow[1].name", "without a name", "bulk");
+}
+
+#[test]
+fn what_would_have_no_effect_is_refused() {
+    let flow = |keys: &str| refused(SECONDS, "", keys, "");
+    told(
+        flow("start = [\"0s\", \"2s\"]\nstop = \"1s\""),
+        "flow[0].stop",
+        "not after the start",
+        "2s at the latest",
+    );
+    told(flow("stop = \"10s\""), "flow[0].stop", "after the end of the run", "9s");
+    let on_off =
+        "traffic = { on_off = { rate = \"1Mbit/s\", packet = \"100B\", on = \"0s\", off = \"0s\" } }";
+    told(flow(on_off), "flow[0].traffic.on_off.on", "never on", "above zero");
+    let silent = "traffic = { cbr = { rate = \"0bit/s\", packet = \"100B\" } }";
+    told(flow(silent), "flow[0].traffic.cbr.rate", "sends nothing", "leave the flow out");
+    let rest = |text: &str| refused(SECONDS, "", "", text);
+    for (keys, key, why) in [
+        ("early_data = true", "early_data", "no host of the simulator"),
+        ("receive_buffer = \"2GiB\"", "receive_buffer", "more than a window can tell"),
+        ("send_ahead = 1000", "send_ahead", "takes no room"),
+        ("send_buffer = 1000000", "send_buffer", "smaller than receive_buffer"),
+        ("receive_buffer = \"32MiB\"", "send_buffer", "smaller than receive_buffer"),
+        ("receive_buffer = 1000\nunread_window = 1001", "unread_window", "limits first"),
+    ] {
+        told(rest(&format!("[connection]\n{keys}")), &format!("connection.{key}"), why, "");
+    }
+    let router = "[[link]]\nfrom = \"b\"\nto = \"r\"\nrate = \"1Mbit/s\"\ndelay = \"1ms\"\n\
+                  [[host]]\nname = \"r\"\njitter = \"1ms\"";
+    told(rest(router), "host[0].name", "no TCP flow begins or ends at \"r\"", "leave");
+    for (key, value) in [("seeds", "\"1..2\""), ("title", "\"x\""), ("expect.0.min", "1")] {
+        let axis = format!("[[grid]]\nkey = \"{key}\"\nvalues = [{value}]");
+        told(rest(&axis), "grid[0].key", "is the same in all cells", "duration");
+    }
+    let expect = |keys: &str| rest(&format!("[[expect]]\nmetric = \"goodput\"\nmin = 1\n{keys}"));
+    told(expect("flows = [\"f\", \"f\"]"), "expect[0].flows", "twice", "once");
+    told(expect("flow = \"f\"\nflows = [\"f\"]"), "expect[0].flows", "twice", "once");
+    told(expect("flow = \"f\"\nlink = \"a->b\""), "expect[0].link", "is of a flow", "ff_bottleneck");
+    told(expect("flow = \"f\"\nwithin = [0.9, 1.1]"), "expect[0].within", "which share", "share_within");
+    told(expect("flow = \"f\"\nequal = true"), "expect[0].equal", "which value", "published");
+    told(expect("flow = \"f\"\npath = 0\nover_path = 0"), "expect[0].over", "over itself", "another");
+    for (kind, keys, key) in [
+        ("time", "x = [1]", "x"),
+        ("time", "rows = \"q\"", "rows"),
+        ("time", "axis = \"q\"", "axis"),
+        ("cdf", "bin = \"1s\"", "bin"),
+        ("cdf", "one_run = true", "one_run"),
+        ("cdf", "from = \"1s\"", "from"),
+        ("cdf", "band = \"sd\"", "band"),
+    ] {
+        let figure =
+            format!("[[figure]]\nkind = \"{kind}\"\ntitle = \"t\"\nseries = [{{ flow = \"f\" }}]\n{keys}");
+        told(rest(&figure), &format!("figure[0].{key}"), &format!("kind \"{kind}\""), "leave it out");
+    }
+    let queue = |keys: &str| rest(&format!("[[measure]]\nmetric = \"queue\"\nlink = \"a->b\"\n{keys}"));
+    told(queue("flow = \"f\""), "measure[0].flow", "is of a link", "leave it out");
+    told(queue("path = 0"), "measure[0].path", "is of a link", "leave it out");
+}
+
+#[test]
+fn a_path_over_another_of_the_same_flow_is_a_ratio() {
+    let number = Number { path: Some(0), over_path: Some(1), flow: Some("f".into()), ..Number::default() };
+    let selector = number.selector(Metric::Goodput);
+    let over = selector.over.expect("a ratio");
+    assert_eq!((selector.what.path, over.path, over.flows), (Some(0), Some(1), vec!["f".to_owned()]));
 }
 
 #[test]

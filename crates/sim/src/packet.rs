@@ -1,5 +1,7 @@
 //! Packets on their way, in slots that are used again.
 
+use std::collections::BTreeSet;
+
 use polypath_transport::Segment;
 use polypath_wire::Ecn;
 use polypath_wire::ipv4::MIN_HEADER_LEN;
@@ -118,6 +120,16 @@ impl Packets {
     /// The slot may be used again. What is left in it stays until then.
     pub fn remove(&mut self, id: PacketId) {
         self.free.push(id);
+    }
+
+    /// The datagrams of `source` on their way, in any order; a copy counts as one of its own.
+    pub fn datagrams(&self, source: u32) -> impl Iterator<Item = u64> {
+        let free: BTreeSet<PacketId> = self.free.iter().copied().collect();
+        let used = (0..).map(PacketId).zip(&self.slots).filter(move |(id, _)| !free.contains(id));
+        used.filter_map(move |(_, packet)| match packet.body {
+            Body::Datagram(datagram) if datagram.source == source => Some(datagram.number),
+            _ => None,
+        })
     }
 
     /// Packets on their way.

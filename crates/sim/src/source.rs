@@ -42,6 +42,8 @@ pub(crate) struct Source {
     carry: u64,
     /// The number after the highest received.
     expected: u64,
+    /// Which numbers were received, a bit each.
+    seen: Vec<u64>,
     bin: Duration,
     watch: Option<Datagrams>,
     pub report: SourceReport,
@@ -52,7 +54,8 @@ impl Source {
         let report = SourceReport { name: config.name.clone(), ..SourceReport::default() };
         let rng = Pcg64Mcg::seed_from_u64(seed.0);
         let (on_until, watch) = (Instant::MAX, delays.then(Datagrams::default));
-        let mut source = Self { config, rng, on_until, carry: 0, expected: 0, bin, watch, report };
+        let mut source =
+            Self { config, rng, on_until, carry: 0, expected: 0, seen: Vec::new(), bin, watch, report };
         source.begin(source.config.start);
         source
     }
@@ -80,6 +83,18 @@ impl Source {
         self.watch.as_ref().map(|watch| &watch.delays)
     }
 
+    /// Whether the datagram `number` was received.
+    pub fn has_received(&self, number: u64) -> bool {
+        let (word, bit) = place(number);
+        self.seen.get(word).is_some_and(|seen| seen & bit != 0)
+    }
+
+    /// Datagrams of which no copy was received, although `under_way` of them still may.
+    pub fn missing(&self, under_way: u64) -> u64 {
+        let received: u64 = self.seen.iter().map(|word| u64::from(word.count_ones())).sum();
+        self.report.sent - received - under_way
+    }
+
     /// Counts a datagram received.
     pub fn received(&mut self, now: Instant, datagram: Datagram, size: u32) {
         let report = &mut self.report;
@@ -88,6 +103,11 @@ impl Source {
         report.corrupted += u64::from(datagram.corrupted);
         report.out_of_order += u64::from(datagram.number < self.expected);
         self.expected = self.expected.max(datagram.number + 1);
+        let (word, bit) = place(datagram.number);
+        if word >= self.seen.len() {
+            self.seen.resize(word + 1, 0);
+        }
+        self.seen[word] |= bit;
         if let Some(watch) = &mut self.watch {
             watch.received(now, datagram.number, u64::from(size));
         }
@@ -130,6 +150,11 @@ impl Source {
     fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
+}
+
+/// Where the bit of a datagram is: the word, and the bit in it.
+fn place(number: u64) -> (usize, u64) {
+    ((number / 64) as usize, 1 << (number % 64))
 }
 
 /// Natural logarithm from additions, multiplications and divisions only, which IEEE 754 defines to the

@@ -349,6 +349,12 @@ impl World {
         self.sources[id as usize].delays()
     }
 
+    /// Whether the sender of a flow has a connection, and the receiver has not read all its bytes.
+    pub fn is_under_way(&self, FlowId(id): FlowId) -> bool {
+        let flow = &self.flows[id as usize];
+        flow.sender.is_some() && flow.report.finished.is_none()
+    }
+
     /// Counters and state of a path of a flow at its sender, while it has one.
     pub fn flow_path(&self, FlowId(id): FlowId, path: PathId) -> Option<PathStats> {
         let flow = &self.flows[id as usize];
@@ -367,6 +373,15 @@ impl World {
     /// What has become of a source's datagrams so far.
     pub fn source_report(&self, SourceId(id): SourceId) -> &SourceReport {
         &self.sources[id as usize].report
+    }
+
+    /// The share of a source's datagrams of which no copy arrived, of all but those on their way; `None` if there are none.
+    pub fn loss_rate(&self, SourceId(id): SourceId) -> Option<f64> {
+        let source = &self.sources[id as usize];
+        let under_way = self.net.packets.datagrams(id).filter(|number| !source.has_received(*number));
+        let under_way = under_way.collect::<BTreeSet<u64>>().len() as u64;
+        let decided = source.report.sent - under_way;
+        (decided > 0).then(|| source.missing(under_way) as f64 / decided as f64)
     }
 
     /// Counters of a hop.

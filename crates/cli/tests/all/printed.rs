@@ -221,6 +221,10 @@ fn a_trace_of_some_events_is_smaller_and_names_that_nothing_has_are_refused() {
     let lost = size(&["--trace-flows", "bulk", "--trace-paths", "0", "--trace-events", "lost,undone"]);
     let early = size(&["--trace-from", "1s", "--trace-to", "2s"]);
     assert!(lost < early && early < all / 4, "{lost}, {early} of {all} bytes");
+    let paths = error_of(&[&run[..], &["--trace-paths", "0,7"]].concat(), 2);
+    assert!(paths.contains("no path is named \"7\"") && paths.contains("the paths are: 0"), "{paths}");
+    let times = error_of(&[&run[..], &["--trace-from", "2s", "--trace-to", "1s"]].concat(), 2);
+    assert!(times.contains("--trace-to 1s is not after --trace-from 2s"), "{times}");
     let events = error_of(&[&run[..], &["--trace-events", "lots"]].concat(), 2);
     assert!(
         events.contains("no event is named \"lots\"") && events.contains("did you mean \"lost\"?"),

@@ -169,7 +169,8 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:6} {}", self.band(), self.expectation)?;
+        let band = if self.banded || !self.is_expected() { self.band() } else { "judged" };
+        write!(f, "{band:6} {}", self.expectation)?;
         let unit = if self.unit.0.is_empty() { String::new() } else { format!(" {}", self.unit.0) };
         match (self.value, self.ci95) {
             (Some(v), Some(ci)) => write!(f, ": {} ± {}{unit}", self.shown(v), self.shown(ci))?,
@@ -281,6 +282,20 @@ mod tests {
         let ratio = answers("metric = \"goodput\"\nover = \"b\"\nmax = 1.0", &runs);
         assert_eq!(ratio[0].value, Some(1.0));
         assert_eq!(ratio.len(), 1, "there are no runs of y");
+    }
+
+    #[test]
+    fn what_has_no_band_is_judged_and_not_met() {
+        let text = |keys: &str| {
+            answers(&format!("metric = \"goodput\"\n{keys}"), &runs("x", &[1.0, 3.0]))[0].to_string()
+        };
+        assert!(
+            text("published = 9\nmargin = 1").starts_with("judged mean of goodput"),
+            "it is far from the value"
+        );
+        assert!(text("published = 9\nmargin = 1\nmax = 3").starts_with("met    mean of goodput"));
+        let missing = answers("metric = \"completion\"\npublished = 9\nmargin = 1", &runs("x", &[1.0]));
+        assert!(missing[0].to_string().starts_with("UNMET  mean of completion"));
     }
 
     #[test]

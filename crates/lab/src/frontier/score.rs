@@ -129,7 +129,8 @@ impl Spread {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let logs: f64 = values.iter().map(|v| v.max(1e-3).ln()).sum();
         let geometric_mean = (logs / values.len() as f64).exp();
-        Some(Self { mean, geometric_mean, median: at(0.5), p5: at(0.05), p95: at(0.95) })
+        let median = (values[last / 2] + values[last.div_ceil(2)]) / 2.0;
+        Some(Self { mean, geometric_mean, median, p5: at(0.05), p95: at(0.95) })
     }
 }
 
@@ -162,6 +163,12 @@ mod tests {
             (0, None, None, None, None)
         );
         assert_eq!(scores[0].share.unwrap().mean, 1.0);
+    }
+
+    #[test]
+    fn the_median_of_two_lies_between_them() {
+        let median = |values: &[f64]| Spread::of(values).unwrap().median;
+        assert_eq!((median(&[1.0, 2.0]), median(&[3.0, 1.0, 2.0]), median(&[7.0])), (1.5, 2.0, 7.0));
     }
 
     #[test]

@@ -17,8 +17,6 @@ pub struct FlowPart<'a> {
     pub packets: &'a [f64],
     /// The sum of the rates of its bottlenecks, bit/s.
     pub capacity: f64,
-    /// How often windows were looked at in between.
-    pub samples: u64,
     /// How long it took.
     pub seconds: f64,
 }
@@ -67,11 +65,11 @@ impl FlowPart<'_> {
     }
 
     pub(super) fn window(&self) -> Option<f64> {
-        let samples = Some(self.samples).filter(|n| *n > 0)? as f64;
         let of = |p: &usize| {
-            (self.after.paths[*p].sampled.window - self.old(*p).sampled.window) as f64 / self.packet(*p)
+            let (old, new) = (self.old(*p).sampled, self.after.paths[*p].sampled);
+            Some(ratio(new.window - old.window, new.samples - old.samples)? / self.packet(*p))
         };
-        Some(self.paths.iter().map(of).sum::<f64>() / samples)
+        self.paths.iter().map(of).sum()
     }
 
     pub(super) fn sequence(&self) -> Option<f64> {

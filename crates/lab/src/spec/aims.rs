@@ -5,7 +5,7 @@ mod figures;
 use super::cell::{beside, chosen};
 use super::error::{Problem, at};
 use super::link::ends;
-use super::{Cell, Expect, Flow, Selector, Spec, Statistic, What};
+use super::{Cell, Expect, Flow, Metric, Selector, Spec, Statistic, Traffic, What};
 use crate::document::Key;
 use crate::metric::Scope;
 use crate::units::Human;
@@ -20,6 +20,17 @@ pub(super) fn measures(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
             Some(_) => aim.selector(&measure.selector(), measure.of.cell.as_deref(), &[]),
         }
     })
+}
+
+/// What is said of hosts is said of ends of TCP flows, in one cell or more: nothing else has a clock or jitter.
+pub(super) fn hosts(spec: &Spec, cells: &[Cell]) -> Result<(), Problem> {
+    let of_tcp = |f: &&Flow| f.traffic == Traffic::Tcp;
+    let flows = || cells.iter().flat_map(|cell| cell.spec.flow.iter().filter(of_tcp));
+    let is_end = |name: &String| flows().any(|f| f.from == *name || f.to == *name);
+    let Some(n) = spec.host.iter().position(|host| !is_end(&host.name)) else { return Ok(()) };
+    let problem =
+        format!("no TCP flow begins or ends at \"{}\": clock and jitter change nothing", spec.host[n].name);
+    Err(Problem::new(at!["host", n, "name"], problem).help("leave the [[host]] table out"))
 }
 
 fn no_metric(at: Vec<Key>) -> Problem {
@@ -56,6 +67,10 @@ fn expectation(spec: &Spec, cells: &[Cell], expect: &Expect, n: usize) -> Result
         {
             return Err(Problem::new(aim.key("within"), "which band?").help("add within = [0.9, 1.1]"));
         }
+        statistic if expect.within.is_some() && !statistic.is_share() => {
+            return Err(Problem::new(aim.key("within"), "of which share?")
+                .help("add statistic = \"share_within\", or write min and max instead"));
+        }
         Statistic::Spearman if expect.ascending.len() < 3 => {
             let problem = Problem::new(aim.key("ascending"), "a correlation of ranks needs an order");
             return Err(problem.help("list three cells or more in ascending = […]"));
@@ -77,6 +92,9 @@ fn claim(expect: &Expect, aim: &Aim<'_>) -> Result<(), Problem> {
             "leave null out; an expectation of its own says what the null's cell has",
         ),
         (None, None) if expect.runs.is_some() => refused("runs", "of which value?", "add published = …"),
+        (None, None) if expect.equal => {
+            refused("equal", "which value?", "add published = …, or leave it out")
+        }
         (None, None) => Ok(()),
         (None, Some(_)) => refused("margin", "around which value?", "add published = …"),
         (Some(_), None) => refused(
@@ -167,6 +185,7 @@ impl Aim<'_> {
                 return Err(self.unknown_cell(cell, key));
             }
         }
+        self.of_what_it_names(selector)?;
         let mut cells = match also.first() {
             Some(_) if cell.is_none() => also.iter().flat_map(|c| chosen(self.cells, Some(c))).collect(),
             _ => chosen(self.cells, cell),
@@ -177,6 +196,22 @@ impl Aim<'_> {
             cells = cells.iter().filter_map(|c| beside(self.cells, c, other)).collect();
         }
         selector.over.as_ref().map_or(Ok(()), |over| self.what(over, &cells, "over"))
+    }
+
+    /// A link is named for metrics of links, flows and their paths for metrics of flows.
+    fn of_what_it_names(&self, selector: &Selector) -> Result<(), Problem> {
+        let what = &selector.what;
+        let metric = what.metric.name();
+        let any = |is: fn(Metric) -> bool| selector.whats().any(|w| is(w.metric));
+        if what.link.is_some() && !any(Metric::needs_link) {
+            return Err(Problem::new(self.key("link"), format!("{metric} is of a flow, wherever it leads"))
+                .help("leave it out; queue, drops, carried and ff_bottleneck are of a link"));
+        }
+        let named = [("flow", !what.flows.is_empty()), ("path", what.path.is_some())];
+        let Some((key, _)) = named.into_iter().find(|(_, named)| *named && !any(|m| !m.is_of_link())) else {
+            return Ok(());
+        };
+        Err(Problem::new(self.key(key), format!("{metric} is of a link, whoever sends")).help("leave it out"))
     }
 
     /// A number over itself is 1 whatever happens.
@@ -217,6 +252,11 @@ impl Aim<'_> {
             let missing = |flow: &&String| !flows.contains(&flow.as_str());
             if let Some(flow) = what.flows.iter().find(missing) {
                 return Err(Problem::unknown(name("flow"), "flow", flow, &flows));
+            }
+            let twice = |n: &usize| what.flows[..*n].contains(&what.flows[*n]);
+            if let Some(n) = (0..what.flows.len()).find(twice) {
+                let problem = format!("\"{}\" is named twice, and would count twice", what.flows[n]);
+                return Err(Problem::new(self.key("flows"), problem).help("name each flow once"));
             }
             let compared = scope == Scope::Flows;
             if what.flows.is_empty() || (compared && what.flows.len() < 2) {

@@ -52,7 +52,7 @@ pub struct Figure {
     /// begin; side by side if one has none or two have the same.
     #[serde(default)]
     pub x: Vec<f64>,
-    /// What the band around a line is. Default: the 95 % confidence interval of the mean.
+    /// `time`, `sweep` only: what the band around a line is. Default: the 95 % confidence interval of the mean.
     #[serde(default)]
     pub band: Band,
     /// What the paper published, a CSV file beside the spec with the columns `series,x,y`: labels of
@@ -208,7 +208,7 @@ impl Series {
         let path = |p: Option<usize>| p.map_or(String::new(), |p| format!(" path {p}"));
         let of = &self.of;
         self.label.clone().unwrap_or_else(|| match (&of.flow, &of.link) {
-            (Some(flow), _) => match &of.over {
+            (Some(flow), _) => match of.over.as_ref().or(of.over_path.and(Some(flow))) {
                 Some(over) => format!("{flow}{} / {over}{}", path(of.path), path(of.over_path)),
                 None => format!("{flow}{}", path(of.path)),
             },
@@ -222,8 +222,11 @@ fn throughput() -> Metric {
     Metric::Throughput
 }
 
+/// Width of a bin where none is written.
+pub(super) const DEFAULT_BIN: Human<Duration> = Human(Duration::from_millis(100));
+
 fn tenth() -> Human<Duration> {
-    Human(Duration::from_millis(100))
+    DEFAULT_BIN
 }
 
 #[cfg(test)]

@@ -33,7 +33,8 @@ pub struct Flow {
     /// TCP only: bytes to carry, then close. Default: without end.
     #[serde(default)]
     pub size: Option<Human<Bytes>>,
-    /// TCP only: largest payload of one segment, bytes. Default: MTU of the path less 40.
+    /// TCP only: largest payload of one segment with its TCP options, bytes: timestamps take 12 of them. Default: MTU of the path
+    /// less 40.
     #[serde(default)]
     pub mss: Option<u32>,
     /// TCP only: the rate and the one-way delay of each path are configured, as a daemon's may be. Default: false, the

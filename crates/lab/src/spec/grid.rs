@@ -49,6 +49,7 @@ pub(super) fn documents(doc: &Table, grid: &[Axis]) -> Result<Vec<(Vec<String>, 
             for choice in &choices {
                 let mut cell = cell.clone();
                 for (key, value) in &choice.set {
+                    of_a_cell(key, axis, n)?;
                     set(&mut cell, key, value.clone()).map_err(|p| axis.blame(n, p))?;
                 }
                 next.push((labels.iter().chain([&choice.label]).cloned().collect(), cell));
@@ -57,6 +58,20 @@ pub(super) fn documents(doc: &Table, grid: &[Axis]) -> Result<Vec<(Vec<String>, 
         cells = next;
     }
     Ok(cells)
+}
+
+/// Sections that are of the experiment, and the same in each of its cells.
+const OF_ALL: [&str; 8] = ["version", "title", "description", "seeds", "grid", "expect", "measure", "figure"];
+
+/// What an axis sets differs between cells.
+fn of_a_cell(key: &str, axis: &Axis, n: usize) -> Result<(), Problem> {
+    let section = key.split('.').next().unwrap_or_default();
+    if !OF_ALL.contains(&section) {
+        return Ok(());
+    }
+    let problem = Problem::new(vec![], format!("{section} is the same in all cells"));
+    Err(axis
+        .blame(n, problem.help("set a key of links, hosts, flows or connections, duration or measure_from")))
 }
 
 /// The number of the first axis of `doc` each of whose values replaces what stands at `at`.

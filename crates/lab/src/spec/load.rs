@@ -169,6 +169,7 @@ fn build(doc: Table, place: &Place, supplied: &Supplied) -> Result<(Spec, Vec<Ce
         let spec = read_spec(doc, place, supplied).map_err(|p| in_cell(&label, p))?;
         cells.push(Cell { label, values, spec });
     }
+    aims::hosts(&spec, &cells)?;
     aims::expectations(&spec, &cells)?;
     aims::measures(&spec, &cells)?;
     aims::figures(&spec, &cells, place)?;
@@ -252,13 +253,10 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
     let flow = &spec.flow[n];
     let rtt = flow.paths.iter().map(|via| spec.path_rtt(flow, via)).min();
     let connection = spec.connection_of(flow);
-    if connection.early_data && connection.multi_route {
-        let problem = "with multi_route no data leaves before the peer's SYN";
-        return Err(
-            Problem::new(where_written(spec, n, "early_data"), problem).help("leave out one of the two")
-        );
-    }
     let Err(error) = connection.check(rtt) else {
+        if let Some((key, why, help)) = without_effect_here(&connection) {
+            return Err(Problem::new(where_written(spec, n, key), why).help(help));
+        }
         let has_one = flow.apart || flow.paths.len() == 1;
         let coupled = connection.cc.coupled_by().filter(|_| has_one);
         return coupled.map_or(Ok(()), |coupled| Err(coupled_over_one(spec, n, coupled)));
@@ -271,6 +269,26 @@ fn check_connection(spec: &Spec, n: usize) -> Result<(), Problem> {
         _ => error.remedy.to_owned(),
     };
     Err(Problem::new(at, error.reason).help(help))
+}
+
+/// A key that means something to a host and changes nothing in the simulator: the key, why, and what to do instead.
+fn without_effect_here(connection: &ConnectionConfig) -> Option<(&'static str, &'static str, &'static str)> {
+    let ConnectionConfig { send_buffer, receive_buffer, .. } = *connection;
+    let ready = "the application of a simulated flow has data at any time, and it takes no room";
+    let unread = connection.unread_window.is_some_and(|window| window > receive_buffer);
+    [
+        (connection.early_data, "early_data", "no host of the simulator takes it", "leave it out"),
+        (connection.send_ahead.is_some(), "send_ahead", ready, "leave it out"),
+        (
+            send_buffer < receive_buffer,
+            "send_buffer",
+            "smaller than receive_buffer: the application of a simulated flow has data at any time, and it takes no room",
+            "a host would be limited by it: write receive_buffer no larger than send_buffer",
+        ),
+        (unread, "unread_window", "larger than receive_buffer, which limits first", "leave it out, or write less"),
+    ]
+    .into_iter()
+    .find_map(|(is, key, why, help)| is.then_some((key, why, help)))
 }
 
 /// What couples paths and has one.
@@ -288,7 +306,9 @@ fn coupled_over_one(spec: &Spec, n: usize, (key, value): (&str, &str)) -> Proble
 fn where_written(spec: &Spec, n: usize, key: &str) -> Vec<Key> {
     let section = key.split('.').next().unwrap_or_default();
     let written = |table: &Table| table.get(section).map(Value::to_string); // so that nan is nan
-    let shared = written(&spec.connection) == written(&spec.flow[n].connection);
+    let mut connection = spec.connection.clone();
+    let _ = in_bytes(&mut connection, spec.flow[n].mss, vec![]); // what is no size was refused before
+    let shared = written(&connection) == written(&spec.flow[n].connection);
     let mut at = if shared { at!["connection"] } else { at!["flow", n, "connection"] };
     at.extend(key.split('.').map(Key::from));
     at

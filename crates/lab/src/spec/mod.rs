@@ -138,8 +138,8 @@ pub struct Host {
     /// How much its clock runs fast, parts per million, −500 to 500. Default: 0.
     #[serde(default)]
     pub clock_drift_ppm: f64,
-    /// Every packet it sends is delayed by a random time from 0 to this, in order (ns-2's
-    /// `overhead_`). Breaks the phase lock between equal links. Default: 0.
+    /// Every packet that its TCP flows send is delayed by a random time from 0 to this, in order (ns-2's `overhead_`); UDP
+    /// leaves at once. Breaks the phase lock between equal links. Default: 0.
     #[serde(default)]
     pub jitter: Human<Duration>,
 }

@@ -25,7 +25,7 @@ pub struct Number {
     pub solo: Option<String>,
     /// Divided by the same metric of this flow: `metric = "goodput"` makes it a friendliness factor.
     pub over: Option<String>,
-    /// Only on this path of `over`, from 0.
+    /// Divided by the same metric on this path of `over`, from 0; without `over` of the same flow.
     pub over_path: Option<usize>,
     /// Divided by this metric, of the same flow unless `over` names another.
     pub over_metric: Option<Metric>,
@@ -141,7 +141,8 @@ impl Number {
     /// Whether it is divided by another.
     pub fn is_ratio(&self) -> bool {
         let of_another_time = self.over_from.is_some() || self.over_to.is_some();
-        of_another_time || self.over.is_some() || self.over_metric.is_some() || self.over_cell.is_some()
+        let of_another_flow = self.over.is_some() || self.over_path.is_some();
+        of_another_time || of_another_flow || self.over_metric.is_some() || self.over_cell.is_some()
     }
 }
 

@@ -227,10 +227,14 @@ fn times(spec: &Spec, flow: &Flow, n: usize) -> Result<(), Problem> {
         return Err(Problem::new(at!["flow", n, "start"], "not before the end of the run")
             .help(format!("the run takes {}", spec.duration)));
     }
-    if flow.stop.is_some_and(|stop| stop <= first) {
-        return Err(
-            Problem::new(at!["flow", n, "stop"], "not after the start").help(format!("it starts at {first}"))
-        );
+    let Some(stop) = flow.stop else { return Ok(()) };
+    let refused = |why: &str, help: String| Err(Problem::new(at!["flow", n, "stop"], why).help(help));
+    if stop <= last {
+        let drawn = if first == last { "" } else { " at the latest" };
+        return refused("not after the start", format!("it starts at {last}{drawn}"));
+    }
+    if stop > spec.duration {
+        return refused("after the end of the run", format!("the run takes {}; leave it out", spec.duration));
     }
     Ok(())
 }
@@ -257,7 +261,16 @@ fn traffic(spec: &Spec, flow: &Flow, n: usize) -> Result<(), Problem> {
         Traffic::Cbr { rate, packet } => ("cbr", rate, packet),
         Traffic::OnOff { rate, packet, .. } => ("on_off", rate, packet),
     };
-    positive(rate.0, at!["flow", n, "traffic", kind, "rate"])?;
+    if rate.0.0 == 0 {
+        let problem = Problem::new(at!["flow", n, "traffic", kind, "rate"], "a rate of zero sends nothing");
+        return Err(problem.help("leave the flow out, or let it start later and stop earlier"));
+    }
+    if let Traffic::OnOff { on, .. } = flow.traffic
+        && on.0 == Duration::ZERO
+    {
+        let problem = Problem::new(at!["flow", n, "traffic", kind, "on"], "it is never on");
+        return Err(problem.help("write a mean time on above zero, for example on = \"500ms\""));
+    }
     if !(28..=65_535).contains(&packet.0.0) {
         let problem = Problem::new(at!["flow", n, "traffic", kind, "packet"], format!("{packet}"));
         return Err(problem.help("with its IP and UDP headers a packet has 28 to 65535 bytes"));

@@ -79,8 +79,7 @@ fn a_constant_rate_below_the_links_arrives_whole() {
                 traffic = { cbr = { rate = \"4Mbit/s\", packet = \"1000B\" } }\n";
     let result = &first(&one_link(flow), 1).flows[0];
     assert!((result.goodput_bps / 4e6 - 1.0).abs() < 0.001, "{result:?}");
-    // What is under way at the end has not arrived: 31 ms of 20 s.
-    assert!(result.loss_rate.unwrap() < 0.002, "{result:?}");
+    assert_eq!(result.loss_rate, Some(0.0), "what is under way at the end is not lost: {result:?}");
 }
 
 #[test]
@@ -90,6 +89,46 @@ fn a_constant_rate_above_the_links_fills_it_and_loses_the_rest() {
     let result = &first(&one_link(flow), 1).flows[0];
     assert!((result.utilisation - 1.0).abs() < 0.001, "{result:?}");
     assert!((result.loss_rate.unwrap() - 0.5).abs() < 0.02, "{result:?}");
+}
+
+#[test]
+fn of_each_datagram_it_counts_whether_a_copy_arrived() {
+    let flow = "[[flow]]\nname = \"udp\"\nfrom = \"a\"\nto = \"b\"\n\
+                traffic = { cbr = { rate = \"4Mbit/s\", packet = \"500B\" } }\n";
+    let sent = "[[measure]]\nmetric = \"sent\"\nflow = \"udp\"\nfrom = \"0s\"\n";
+    let of = |keys: &str| {
+        let experiment = one_link(&format!("{keys}\n{flow}{sent}"));
+        let run = first(&experiment, 1);
+        let sent = run.timeline.value(&experiment.spec.measure[0].selector().what).unwrap();
+        (run.flows[0].loss_rate.unwrap(), sent)
+    };
+    let (twice, sent) = of("duplication = 0.5");
+    assert_eq!((twice, sent), (0.0, 20_000.0), "the first leaves at 0 s, the last 1 ms before 20 s");
+    let (lost, _) = of("duplication = 0.5\nloss = 0.1");
+    assert!((lost - 0.1).abs() < 0.01, "{lost}");
+}
+
+#[test]
+fn the_mean_window_is_of_the_time_in_which_the_flow_is_under_way() {
+    let bulk = |keys: &str| {
+        format!(
+            "{BULK}connection = {{ cc = {{ algorithm = \"newreno\", initial_ssthresh = 10 }} }}\n{keys}\n"
+        )
+    };
+    let asked = |from: &str, to: &str| {
+        format!("[[measure]]\nmetric = \"window\"\nflow = \"bulk\"\nfrom = \"{from}\"\nto = \"{to}\"\n")
+    };
+    let of = |keys: &str| {
+        let times = [("0s", "20s"), ("9s", "13s"), ("15s", "20s")];
+        let asked: String = times.iter().map(|(from, to)| asked(from, to)).collect();
+        let experiment = one_link(&(bulk(keys) + &asked));
+        let run = first(&experiment, 1);
+        [0, 1, 2].map(|n| run.timeline.value(&experiment.spec.measure[n].selector().what))
+    };
+    let late = of("start = \"10s\"\nstop = \"12s\"");
+    assert_eq!((late[0], late[2]), (late[1], None), "neither before its start nor after its stop");
+    let short = of("start = \"10s\"\nsize = \"500kB\"");
+    assert_eq!((short[0], short[2]), (short[1], None), "nor after its last byte");
 }
 
 #[test]
@@ -146,7 +185,8 @@ fn numbers_of_a_path_and_of_a_part_of_the_run() {
         [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\npaths = [[\"x\"], [\"y\"]]\n\
         connection = { timestamps = false }\n";
     let expect = |key: &str, from: u32, to: u32| {
-        format!("[[expect]]\nflow = \"f\"\nmin = 0\nfrom = \"{from}s\"\nto = \"{to}s\"\n{key}\n")
+        let flow = if key.contains("link = ") { "" } else { "flow = \"f\"\n" };
+        format!("[[expect]]\n{flow}min = 0\nfrom = \"{from}s\"\nto = \"{to}s\"\n{key}\n")
     };
     let throughput = |path: u32| format!("metric = \"throughput\"\npath = {path}");
     let text = [

@@ -20,7 +20,8 @@ fn experiment() -> Experiment {
         [[grid]]\nkey = \"flow.f.mss\"\nname = \"mss\"\nvalues = [500, 1000]\n\
         [[grid]]\nname = \"seed\"\nkey = \"connection.scheduler.policy\"\nvalues = [\"min_rtt\", \"round_robin\"]\n\
         [[expect]]\nclaim = \"late\"\nmetric = \"throughput\"\nflow = \"f\"\npath = 1\nfrom = \"2s\"\nmin = 0\n\
-        [[expect]]\nclaim = \"cost\"\nmetric = \"sent\"\nflow = \"f\"\ncell = \"500\"\nover_cell = \"1000\"\nmin = 1\n";
+        [[expect]]\nclaim = \"cost\"\nmetric = \"sent\"\nflow = \"f\"\ncell = \"500\"\nover_cell = \"1000\"\nmin = 1\n\
+        [[measure]]\nclaim = \"part\"\nmetric = \"sent\"\nflow = \"f\"\ncell = \"500\"\n";
     spec::parse(text, "test.toml").unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -53,6 +54,14 @@ fn every_expectation_has_its_number_in_every_run() {
     assert_eq!(of(&table, None, "goodput").len(), runs.len() * 3, "the flow and both of its paths");
     let cell = table.column_by_name("from_s").unwrap().as_primitive::<Float64Type>();
     assert!(cell.iter().flatten().any(|from| from == 2.0) && cell.null_count() == 0);
+}
+
+#[test]
+fn what_is_measured_in_one_cell_has_no_rows_in_others() {
+    let experiment = experiment();
+    let runs = runs(&experiment);
+    let there = runs.iter().filter(|run| run.cell.starts_with("500,")).count();
+    assert_eq!((of(&values((&experiment, &runs)), Some("part"), "sent").len(), there), (4, 4));
 }
 
 #[test]

@@ -4,8 +4,9 @@ use polypath_wire::Duration;
 
 use super::super::cell::chosen;
 use super::super::error::{Problem, at, suggestion};
+use super::super::figure::DEFAULT_BIN;
 use super::super::published::{Point, read};
-use super::super::{Axis, Cell, Figure, FigureKind, Metric, Spec};
+use super::super::{Axis, Band, Cell, Figure, FigureKind, Metric, Spec};
 use super::Aim;
 use crate::place::Place;
 use crate::units::Human;
@@ -17,6 +18,7 @@ pub(crate) fn figures(spec: &Spec, cells: &[Cell], place: &Place) -> Result<(), 
             return Err(Problem::new(aim.key("series"), "there is nothing to draw")
                 .help("write for example series = [{ flow = \"…\" }], a line for each"));
         }
+        own_keys(figure, &aim)?;
         match figure.kind {
             FigureKind::Time => time(spec, cells, figure, &aim)?,
             FigureKind::Sweep | FigureKind::Box | FigureKind::Violin => sweep(spec, figure, &aim)?,
@@ -35,6 +37,31 @@ pub(crate) fn figures(spec: &Spec, cells: &[Cell], place: &Place) -> Result<(), 
         published(spec, cells, figure, &aim, place)?;
     }
     Ok(())
+}
+
+/// Each of its keys means something to figures of its kind.
+fn own_keys(figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
+    use FigureKind::{Box, Cdf, Heat, Sweep, Time, Violin};
+    let along = &[Sweep, Box, Violin, Heat][..];
+    let keys: [(&str, bool, &[FigureKind]); 9] = [
+        ("bin", figure.bin != DEFAULT_BIN, &[Time]),
+        ("one_run", figure.one_run, &[Time]),
+        ("from", figure.from.is_some(), &[Time]),
+        ("to", figure.to.is_some(), &[Time]),
+        ("cell", figure.cell.is_some(), &[Time, Cdf]),
+        ("axis", figure.axis.is_some(), along),
+        ("x", !figure.x.is_empty(), &[Sweep]),
+        ("rows", figure.rows.is_some(), &[Heat]),
+        ("band", figure.band != Band::default(), &[Time, Sweep]),
+    ];
+    let foreign =
+        |(_, is_set, kinds): &&(&str, bool, &[FigureKind])| *is_set && !kinds.contains(&figure.kind);
+    let Some((key, _, kinds)) = keys.iter().find(foreign) else { return Ok(()) };
+    let name = |kind: &FigureKind| format!("\"{}\"", format!("{kind:?}").to_lowercase());
+    let problem = format!("of no meaning to a figure of kind {}", name(&figure.kind));
+    let kinds: Vec<String> = kinds.iter().map(name).collect();
+    Err(Problem::new(aim.key(key), problem)
+        .help(format!("leave it out; it is for kind {}", kinds.join(", "))))
 }
 
 fn time(spec: &Spec, cells: &[Cell], figure: &Figure, aim: &Aim<'_>) -> Result<(), Problem> {
