@@ -51,7 +51,10 @@ pub(crate) async fn keep(lane: &Lane, choice: &LiveChoice, link: &Link) {
                     false => NO_ADDRESS.to_owned(),
                 });
             }
-            let failed = call(lane, choice, &peer).await.err();
+            let Some(called_up) = unless_moved(lane, &peer, call(lane, choice, &peer)).await else {
+                continue;
+            };
+            let failed = called_up.err();
             if let Some(Vain::Other(why)) = &failed {
                 link.called_in_vain(why.clone());
             }
@@ -65,6 +68,22 @@ pub(crate) async fn keep(lane: &Lane, choice: &LiveChoice, link: &Link) {
             // Either way it is time to look again.
             let _ = timeout(LOOK, changed).await;
         }
+    }
+}
+
+/// Waits for a call of `peer`, unless the configuration names other addresses meanwhile.
+async fn unless_moved<T>(lane: &Lane, peer: &Peer, call: impl Future<Output = T>) -> Option<T> {
+    let moved = async {
+        let stays = || {
+            let now = lane.peers.with_hit(peer.config.hit);
+            now.is_some_and(|now| now.config.addresses == peer.config.addresses)
+        };
+        peer.link.until(|| !stays()).await;
+    };
+    tokio::select! {
+        biased;
+        done = call => Some(done),
+        () = moved => None,
     }
 }
 

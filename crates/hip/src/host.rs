@@ -146,8 +146,8 @@ impl Host {
         self.with(now, peer, |a, ctx| a.announce(ctx, all));
     }
 
-    /// Begins an association with `peer` at any of `routes`, unless there is one. The NULL HIT asks
-    /// whoever answers, if opportunistic mode is on.
+    /// Begins an association with `peer` at any of `routes`, unless there is one. One that nobody has answered yet is asked
+    /// for at these instead. The NULL HIT asks whoever answers, if opportunistic mode is on.
     pub fn connect(&mut self, now: Instant, peer: Hit, routes: Vec<Route>) -> Result<(), ConnectError> {
         if routes.is_empty() {
             return Err(ConnectError::NoRoute);
@@ -161,6 +161,7 @@ impl Host {
         }
         let busy = |a: &Association| !matches!(a.state(), State::Closing | State::Closed | State::EFailed);
         if self.peers.get(&peer).is_some_and(busy) {
+            self.with(now, peer, |a, ctx| a.ask_at(ctx, routes));
             return Ok(());
         }
         self.peers.put(peer, Association::new(peer, routes, now));

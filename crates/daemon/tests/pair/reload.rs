@@ -121,6 +121,25 @@ fn a_peer_that_is_no_longer_named_is_let_go_and_comes_back_when_it_is_named_agai
 }
 
 #[test]
+fn a_peer_that_is_called_in_vain_is_called_at_its_new_addresses_at_once() {
+    let Some(mut pair) = pair() else { return };
+    let (here, nowhere) = ("10.77.0.2:", "10.77.0.99:");
+    let all = pair.hosts[1].status().peers[0].hit.to_string();
+    let nobody = "2001:22:88e0:5362:e35e:1c8f:b38e:ef19";
+    let moved = |text: &str| text.replace(here, nowhere).replace(", \"10.77.1.2:", ", \"10.77.1.99:");
+    assert_eq!(pair.hosts[0].reload(moved), Answer::Done);
+    assert_eq!(pair.hosts[1].reload(|text| text.replace(&all, nobody)), Answer::Done);
+    pair.wait(|pair| !pair.hosts[0].status().peers[0].associated);
+    assert_eq!(pair.hosts[1].reload(|text| text.replace(nobody, &all)), Answer::Done);
+    thread::sleep(Duration::from_secs(4));
+    assert!(!pair.hosts[0].status().peers[0].associated, "nobody is there");
+    assert_eq!(pair.hosts[0].reload(|text| text.replace(nowhere, here)), Answer::Done);
+    thread::sleep(Duration::from_secs(1));
+    let peer = &pair.hosts[0].status().peers[0];
+    assert!(peer.associated, "called where it was for 15 s: {peer:?}");
+}
+
+#[test]
 fn what_keeps_up_a_peer_ends_with_it_though_it_is_being_called() {
     let Some(mut pair) = pair() else { return };
     let calling = pair.hosts[0].tasks();

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use polypath_hip::State;
 use polypath_wire::Instant;
 use polypath_wire::hip::Hit;
 
 use super::path::SecurePath;
 use super::reach::{End, OwnLink, Reach};
-use super::{LocalInfo, Security, UNANSWERED};
+use super::{LocalInfo, Security, UNANSWERED, route};
 use crate::paths::Locators;
 
 impl Security {
@@ -73,9 +74,21 @@ impl Security {
     fn locals_changed(&mut self, now: Instant) {
         let names = self.peers.names();
         names.iter().for_each(|hit| self.want_anew(now, *hit));
+        names.iter().for_each(|hit| self.call_anew(now, *hit));
         names.iter().for_each(|hit| self.announce_to(now, *hit));
         self.resume(now);
         self.settle(now);
+    }
+
+    /// A peer that has not answered yet is called from the addresses that there are now, if there are any.
+    fn call_anew(&mut self, now: Instant, hit: Hit) {
+        if self.state(hit) != Some(State::I1Sent) {
+            return;
+        }
+        let reach = self.peers.get(hit).and_then(|peer| peer.reach.as_ref());
+        let Some(reach @ Reach::Addresses(_)) = reach else { return };
+        let pairs = reach.pairs(&self.local_ends(), &[], |_| false);
+        let _ = self.hip.connect(now, hit, pairs.iter().map(|p| route(p.locators)).collect());
     }
 
     /// A peer's last path was kept while its local address was gone: where that is back, connections may use it again.

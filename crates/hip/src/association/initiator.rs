@@ -67,6 +67,23 @@ impl Association {
         }
     }
 
+    /// Asks at `routes` instead, if nobody has answered yet: at once at new ones, and from the beginning at new addresses.
+    pub(crate) fn ask_at(&mut self, ctx: &mut Context<'_>, routes: Vec<Route>) {
+        if self.state != State::I1Sent || routes == self.routes {
+            return;
+        }
+        let before = std::mem::replace(&mut self.routes, routes);
+        let is_asked = |route: &Route| before.iter().any(|asked| asked.remote == route.remote);
+        if !self.routes.iter().all(is_asked) {
+            self.tries = 0;
+            return self.connect(ctx);
+        }
+        let i1 = self.i1(ctx);
+        for route in self.routes.iter().filter(|route| !before.contains(route)).take(PARALLEL_I1) {
+            ctx.send(*route, &i1);
+        }
+    }
+
     fn i1(&self, ctx: &Context<'_>) -> Vec<u8> {
         let groups = ctx.config.dh_groups.iter().map(|g| *g as u8).collect();
         let i1 = Packet::new(PacketType::I1, ctx.identity.hit(), self.peer, vec![Param::DhGroupList(groups)]);

@@ -1,8 +1,8 @@
 //! Paths on which an answer takes longer than the usual wait.
 #![allow(clippy::unwrap_used)]
 
-use crate::hosts::Pair;
-use polypath_hip::State;
+use crate::hosts::{DELAY, Pair, address, route};
+use polypath_hip::{Route, State};
 use polypath_wire::Duration;
 use polypath_wire::hip::PacketType;
 
@@ -50,4 +50,27 @@ fn old_keys_stay_for_what_was_sealed_with_them() {
     assert_eq!(pair.sas(1).len(), 2, "two round trips are not over");
     pair.run(S(2));
     assert_eq!(pair.sas(1).len(), 1);
+}
+
+#[test]
+fn a_peer_that_has_not_answered_is_asked_at_other_addresses_and_from_others_at_once() {
+    let [from_elsewhere, elsewhere] = [Route { local: address(0, 1), ..route(0, 0) }, route(0, 1)];
+    for other in [elsewhere, from_elsewhere] {
+        let dead = route(0, 0);
+        let mut pair = Pair::quick().with_network(move |sent| match sent.route == dead {
+            true => Vec::new(),
+            false => sent.intact(),
+        });
+        pair.connect(0);
+        pair.run(Duration::from_secs(4));
+        assert_eq!(pair.state(0), State::I1Sent);
+        let (now, peer) = (pair.now, pair.hit(1));
+        pair.hosts[0].connect(now, peer, vec![dead, other]).unwrap();
+        pair.run(DELAY.times(5));
+        assert!(pair.is_up(), "{other:?}: {:?}", pair.states());
+        let (asked, again) = (pair.sent.len(), vec![dead, other]);
+        pair.hosts[0].connect(pair.now, peer, again).unwrap();
+        pair.run(DELAY);
+        assert_eq!(pair.sent.len(), asked, "one that answers stays");
+    }
 }

@@ -167,3 +167,16 @@ fn a_host_with_too_many_connections_refuses_its_peers_at_once() {
     bed.endpoints[SERVER].limit_connections(2);
     assert_eq!(state(&mut bed), State::Established, "there is room for more");
 }
+
+#[test]
+fn a_link_that_comes_while_a_peer_is_called_in_vain_is_used_at_once() {
+    let mut bed = Bed::quick();
+    bed.local(CLIENT, 1, false);
+    bed.links[0].up = false;
+    bed.associate();
+    bed.run(MS(800));
+    assert_eq!(bed.paths_up(), [0, 0]);
+    bed.local(CLIENT, 1, true);
+    bed.run(MS(200));
+    assert_eq!(bed.paths_up(), [1, 1], "the next try of the call would be at 1500 ms: {:?}", bed.events);
+}
