@@ -96,6 +96,9 @@ pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, F
             ControlError::Nobody(_) => {
                 failure.help("`polypath up` starts one; --socket names another one's [control] socket")
             }
+            ControlError::Silent(_) => failure.help(
+                "it is busy, stopped or hangs: systemd starts a service again that hangs for 30 s; without systemd, `kill -9` ends it",
+            ),
             ControlError::Os { ref source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
                 failure.help("--socket names the daemon's [control] socket, 107 bytes at most")
             }

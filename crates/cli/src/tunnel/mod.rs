@@ -3,6 +3,7 @@
 mod ask;
 mod in_force;
 mod init;
+mod journal;
 mod lists;
 mod log;
 mod notify;
@@ -201,6 +202,10 @@ fn listen_to_ourselves(verbose: bool) -> Recent {
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);
     // A terminal may go while the daemon stays.
     let lines = lines.with_ansi(io::stderr().is_terminal()).log_internal_errors(false);
+    let lines = match journal::listens() {
+        true => lines.event_format(journal::Line::default()).boxed(),
+        false => lines.boxed(),
+    };
     let filter = tracing_subscriber::filter::filter_fn(move |m| ours(m) && *m.level() <= level);
     let recent = Recent::default();
     tracing_subscriber::registry().with(lines.and_then(recent.clone()).with_filter(filter)).init();

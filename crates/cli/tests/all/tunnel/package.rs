@@ -33,6 +33,12 @@ test "$(run stat -c '%G %a' /etc/polypath/polypath.toml)" = "polypath 640"
 test "$(run stat -c '%a' /etc/polypath/identity.pem)" = "600"
 cmp "$root/etc/polypath/polypath.toml" "$root/usr/share/doc/polypath/examples/polypath.toml"
 ! command -v systemd-analyze > /dev/null || run systemd-analyze verify --man=no /usr/lib/systemd/system/polypath.service
+mkdir -p "$root/run/systemd/system" "$2/bin"
+printf '#!/bin/sh\n[ "$1" = daemon-reload ]\n' > "$2/bin/systemctl"
+chmod 755 "$2/bin/systemctl"
+PATH=/mnt/bin:$PATH run dpkg --force-depends -i /mnt/polypath.deb
+rm -r "$root/run/systemd"
+test "$(run dpkg-query -W -f '${Status}' polypath)" = "install ok installed"
 mkdir "$root/run/polypath" "$root/run/polypath-testbed"
 run dpkg -r polypath
 test ! -e "$root/run/polypath" -a -e "$root/run/polypath-testbed"

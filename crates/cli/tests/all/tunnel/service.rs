@@ -337,3 +337,40 @@ fn a_service_manager_hears_that_it_is_ready_alive_and_ending() {
     assert_eq!(last.unwrap().trim(), "STOPPING=1");
     router.daemon.take().unwrap().wait().unwrap();
 }
+
+#[test]
+fn the_journal_gets_priorities_and_no_time_of_ours() {
+    let Some([mut router, _server]) = hosts() else { return };
+    router.init(&[]);
+    let log = router.dir.path().join("log");
+    let journal = "exec 2> \"$LOG\"; export JOURNAL_STREAM=$(stat -c %d:%i \"$LOG\"); exec \"$@\"";
+    router.up_under(&["sh", "-c", journal, "sh"], &[("LOG", log.to_str().unwrap())]);
+    wait("an answer", || router.status(&[]).status.success());
+    router.edit(|text| text.replace("include = []", "include = [\"none*\", \"eth*\"]"));
+    assert!(router.ask(&["reload"]).status.success());
+    router.end("-TERM");
+    let said = fs::read_to_string(log).unwrap();
+    assert!(said.starts_with("<6> INFO up device=polypath0 "), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("<4> WARN") && line.contains("none*")), "{said}");
+}
+
+#[test]
+fn of_a_daemon_that_hangs_it_is_said_what_to_do() {
+    let Some([mut router, _server]) = hosts() else { return };
+    router.init(&[]);
+    router.up_under(&[], &[]);
+    wait("an answer", || router.status(&[]).status.success());
+    let pid = router.daemon.as_ref().unwrap().id().to_string();
+    assert!(Command::new("kill").args(["-STOP", &pid]).status().unwrap().success());
+    let asked = router.status(&[]);
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(asked.status.code() == Some(3) && said.contains("did not answer within 5 s"), "{said}");
+    assert!(said.contains("help: it is busy, stopped or hangs"), "{said}");
+    router.end("-KILL");
+}
+
+#[test]
+fn a_service_without_a_configuration_is_not_skipped_in_silence() {
+    assert!(UNIT.contains("\nAssertPathExists=/etc/polypath/polypath.toml\n"));
+    assert!(!UNIT.contains("ConditionPathExists"), "a start that is skipped succeeds");
+}
