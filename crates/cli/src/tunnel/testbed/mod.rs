@@ -86,8 +86,7 @@ fn control() -> Result<ControlSocket, Failure> {
 fn down() -> Result<(), Failure> {
     match ask(&socket(), &Asked::Down) {
         Ok(_) => wait_for_the_end(),
-        // One that was killed left its namespaces.
-        Err(ControlError::Nobody(_)) if Path::new("/run/netns").join(HOSTS[0]).exists() => {}
+        Err(ControlError::Nobody(_)) if are_there() => {}
         Err(ControlError::Nobody(_)) => return Err(Failure::usage("no testbed is up")),
         Err(other) => return Err(Failure::refused(other).help("it needs root")),
     }
@@ -115,13 +114,22 @@ struct Names;
 
 impl Drop for Names {
     fn drop(&mut self) {
-        let hosts = [HOSTS[0], HOSTS[1], ROUTER];
-        end_programs(&hosts);
-        for host in hosts {
-            let _ = ip(&["netns", "del", host]);
-        }
+        remove_hosts();
         let _ = fs::remove_dir_all(DIR);
     }
+}
+
+fn remove_hosts() {
+    let hosts = [HOSTS[0], HOSTS[1], ROUTER];
+    end_programs(&hosts);
+    for host in hosts {
+        let _ = ip(&["netns", "del", host]);
+    }
+}
+
+/// Whether there are hosts, such as those that a killed testbed left.
+fn are_there() -> bool {
+    Path::new("/run/netns").join(HOSTS[0]).exists()
 }
 
 /// Ends the programs on `hosts`, such as the daemons that were tried there: they would go on in namespaces without a name.
@@ -141,6 +149,9 @@ fn programs(host: &str) -> Vec<Pid> {
 
 impl Bed {
     fn build(scenario: &Scenario) -> Result<Self, Failure> {
+        if are_there() {
+            remove_hosts();
+        }
         let names = Names;
         let hosts = [host(HOSTS[0])?, host(HOSTS[1])?];
         hosts::configure(Path::new(DIR), scenario.hops().len())?;

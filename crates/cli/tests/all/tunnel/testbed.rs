@@ -114,9 +114,12 @@ fn what_it_prints_works_and_nothing_is_left_however_it_ends() {
     assert!(signal.unwrap().success());
     assert!(interrupted.wait().unwrap().success() && !is_there());
 
-    let (mut killed, _) = up("dsl");
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    for _ in 0..2 {
+        let (mut killed, printed) = up("dsl");
+        assert!(printed.len() > 1, "what a killed one left is removed");
+        killed.kill().unwrap();
+        killed.wait().unwrap();
+    }
     assert!(testbed(&["down"]).status().unwrap().success() && !is_there());
     let none = testbed(&["down"]).output().unwrap();
     assert!(String::from_utf8_lossy(&none.stderr).contains("no testbed is up"), "{none:?}");
