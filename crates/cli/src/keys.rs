@@ -38,6 +38,9 @@ pub fn generate(algorithm: KeyAlgorithm) -> Result<Identity, Failure> {
     .map_err(|e| Failure::system("cannot make a key", e))
 }
 
+/// The key of the daemon, unless its configuration names another one.
+const DAEMON_KEY: &str = "/etc/polypath/identity.pem";
+
 /// The key file to use: `file`, or the default one, which is made if it does not exist.
 pub fn ensure(file: Option<&Path>) -> Result<PathBuf, Failure> {
     let path = file::path_or_default(file)?;
@@ -61,6 +64,9 @@ pub fn pubkey(args: &KeyArgs) -> Result<(), Failure> {
 
 /// Prints the name of an identity.
 pub fn hit(args: &KeyArgs) -> Result<(), Failure> {
+    if args.file.is_none() && Path::new(DAEMON_KEY).exists() {
+        eprintln!("note: the daemon has a key of its own: polypath hit {DAEMON_KEY}");
+    }
     let public = public(args.file.as_deref())?;
     if args.json {
         return print_json(&json!({ "algorithm": public.kind().to_string(), "hit": public.hit() }));

@@ -65,7 +65,8 @@ impl ReloadError {
     pub fn help(&self) -> String {
         match self {
             Self::Fixed { keys } => format!(
-                "nothing was changed: put {} back, or `polypath down` and `polypath up`, which resets all connections",
+                "nothing was changed: put {} back, or restart the daemon, which resets all connections: \
+                 `systemctl restart polypath`, or `polypath down` and `polypath up`",
                 keys.join(", ")
             ),
             Self::NoPaths { .. } => {

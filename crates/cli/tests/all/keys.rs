@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process;
 
 use assert_cmd::Command;
+use polypath_testbed::netns::may_create;
+use polypath_testing::{installed, skip};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -67,6 +69,21 @@ fn asking_for_the_name_of_this_host_makes_its_identity() {
     let hit = String::from_utf8(made.stdout).expect("UTF-8");
     assert_eq!(output(&home, &["hit"]), hit);
     assert!(output(&home, &["pubkey"]).starts_with("-----BEGIN PUBLIC KEY-----"));
+}
+
+#[test]
+fn where_a_daemon_has_a_key_of_its_own_asking_for_the_name_says_so() {
+    if !may_create() || !installed(&["unshare", "mount"]) {
+        return skip("a file system of its own needs root");
+    }
+    let home = home();
+    let ask =
+        "mount -t tmpfs none /etc && mkdir /etc/polypath && touch /etc/polypath/identity.pem && exec \"$@\"";
+    let mut asked = process::Command::new("unshare");
+    asked.args(["--mount", "sh", "-c", ask, "sh", env!("CARGO_BIN_EXE_polypath"), "hit"]);
+    let asked = asked.env("HOME", home.path()).env_remove("XDG_CONFIG_HOME").output().unwrap();
+    let said = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(asked.status.success() && said.contains("polypath hit /etc/polypath/identity.pem"), "{said}");
 }
 
 #[test]
