@@ -26,7 +26,7 @@ use crate::routes::routes;
 pub(crate) use rules::MARK;
 use rules::{is_in, rules};
 
-/// Interval between two checks of the rules: systemd-networkd removes foreign ones when it starts.
+/// Interval between two checks of the rules: systemd-networkd removes foreign ones when it sets up an interface.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The rules of a running daemon. Clones share them.
