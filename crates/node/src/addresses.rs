@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{
-    AddressFamily, NetlinkAddr, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, SockaddrStorage, bind, recv,
+    send, socket,
 };
 use polypath_endpoint::is_public;
 use tokio::net::UnixDatagram;
@@ -53,7 +54,8 @@ pub fn usable() -> io::Result<Vec<Address>> {
         }
         let device = (!loopback).then_some(interface.interface_name);
         if !found.iter().any(|a| (a.ip, &a.device) == (ip, &device)) {
-            let (index, mtu) = (device.as_deref().and_then(index), device.as_deref().and_then(mtu));
+            let index = device.as_deref().and_then(index);
+            let mtu = index.and_then(|index| mtu(index).ok().flatten());
             found.push(Address { ip, device, index, mtu });
         }
     }
@@ -78,8 +80,35 @@ fn is_unicast(ip: IpAddr) -> bool {
     }
 }
 
-fn mtu(device: &str) -> Option<u32> {
-    std::fs::read_to_string(format!("/sys/class/net/{device}/mtu")).ok()?.trim().parse().ok()
+/// The MTU of an interface, by RTM_GETLINK (rtnetlink(7)): /sys may show another network namespace than ours.
+fn mtu(index: u32) -> io::Result<Option<u32>> {
+    const RTM_NEWLINK: u16 = 16;
+    const RTM_GETLINK: u16 = 18;
+    const NLM_F_REQUEST: u16 = 1;
+    const IFLA_MTU: u16 = 4;
+    /// `nlmsghdr` and `ifinfomsg`.
+    const HEADERS: usize = 32;
+    let mut question = [0; HEADERS];
+    question[..4].copy_from_slice(&(HEADERS as u32).to_ne_bytes());
+    question[4..6].copy_from_slice(&RTM_GETLINK.to_ne_bytes());
+    question[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
+    question[20..24].copy_from_slice(&index.to_ne_bytes());
+    let socket =
+        socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+    send(socket.as_raw_fd(), &question, MsgFlags::empty())?;
+    let mut answer = vec![0; 1 << 16];
+    let len = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+    let word = |at: usize| answer[..len].get(at..at + 2).map(|w| u16::from_ne_bytes([w[0], w[1]]));
+    let mut at = HEADERS;
+    while word(4) == Some(RTM_NEWLINK) {
+        let (Some(size), Some(kind)) = (word(at), word(at + 2)) else { break };
+        if kind == IFLA_MTU {
+            let value = answer[..len].get(at + 4..at + 8).and_then(|v| v.try_into().ok());
+            return Ok(value.map(u32::from_ne_bytes));
+        }
+        at += usize::from(size).max(4).next_multiple_of(4);
+    }
+    Ok(None)
 }
 
 /// Whether the system says that links or addresses have changed (rtnetlink(7)).
@@ -118,6 +147,11 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use polypath_testbed::netns::{self, Netns};
+    use polypath_testing::installed;
+
     use super::*;
 
     #[test]
@@ -125,5 +159,29 @@ mod tests {
         let all = usable().unwrap();
         let loopback = all.iter().find(|a| a.ip.is_loopback()).unwrap();
         assert_eq!(loopback.device, None);
+    }
+
+    #[test]
+    fn the_mtu_is_that_of_our_network_namespace_whatever_sys_shows() {
+        if !netns::may_create() || !installed(&["ip"]) {
+            return;
+        }
+        let ns = Netns::create("mtu").unwrap();
+        let found = ns.run(|| {
+            for words in [
+                "link add wide type veth peer name far",
+                "addr add 10.0.0.1/24 dev wide",
+                "link set wide mtu 1300",
+                "link set far up",
+                "link set wide up",
+            ] {
+                assert!(Command::new("ip").args(words.split(' ')).status().unwrap().success(), "{words}");
+            }
+            (0..50).find_map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                usable().unwrap().into_iter().find(|address| address.device.as_deref() == Some("wide"))
+            })
+        });
+        assert_eq!(found.unwrap().unwrap().mtu, Some(1300));
     }
 }
