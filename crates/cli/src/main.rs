@@ -37,11 +37,19 @@ fn main() -> ExitCode {
         Err(failure) => {
             if !failure.message().is_empty() {
                 // The terminal may be gone.
-                let _ = writeln!(std::io::stderr(), "{failure}");
+                let _ = writeln!(std::io::stderr(), "{}", shown(&failure));
             }
             failure.status.into()
         }
     }
+}
+
+fn shown(failure: &Failure) -> String {
+    #[cfg(feature = "daemon")]
+    if tunnel::journal::listens() {
+        return tunnel::journal::error(failure);
+    }
+    failure.to_string()
 }
 
 fn run(command: Command) -> Result<(), Failure> {

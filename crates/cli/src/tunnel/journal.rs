@@ -19,7 +19,12 @@ pub fn listens() -> bool {
     own.is_some() && own == env::var("JOURNAL_STREAM").ok()
 }
 
-/// The format of a line.
+/// The lines of an error.
+pub fn error(error: &impl fmt::Display) -> String {
+    error.to_string().lines().map(|line| format!("<3>{line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The format of a line of the log.
 pub struct Line(Format<Full, ()>);
 
 impl Default for Line {

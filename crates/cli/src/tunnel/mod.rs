@@ -3,7 +3,7 @@
 mod ask;
 mod in_force;
 mod init;
-mod journal;
+pub mod journal;
 mod lists;
 mod log;
 mod notify;

@@ -344,14 +344,21 @@ fn the_journal_gets_priorities_and_no_time_of_ours() {
     router.init(&[]);
     let log = router.dir.path().join("log");
     let journal = "exec 2> \"$LOG\"; export JOURNAL_STREAM=$(stat -c %d:%i \"$LOG\"); exec \"$@\"";
-    router.up_under(&["sh", "-c", journal, "sh"], &[("LOG", log.to_str().unwrap())]);
+    let under = ["sh", "-c", journal, "sh"];
+    router.up_under(&under, &[("LOG", log.to_str().unwrap())]);
     wait("an answer", || router.status(&[]).status.success());
     router.edit(|text| text.replace("include = []", "include = [\"none*\", \"eth*\"]"));
     assert!(router.ask(&["reload"]).status.success());
     router.end("-TERM");
-    let said = fs::read_to_string(log).unwrap();
+    let said = fs::read_to_string(&log).unwrap();
     assert!(said.starts_with("<6> INFO up device=polypath0 "), "{said}");
     assert!(said.lines().any(|line| line.starts_with("<4> WARN") && line.contains("none*")), "{said}");
+    router.edit(|text| text.replace("mtu = ", "mtuu = "));
+    let mut up = router.command_under(&under, &["up", "polypath.toml"]);
+    up.env("LOG", &log);
+    assert_eq!(router.run(up).status.code(), Some(2));
+    let said = fs::read_to_string(log).unwrap();
+    assert!(said.starts_with("<3>error: ") && said.contains("\n<3>help: did you mean `mtu`?"), "{said}");
 }
 
 #[test]
