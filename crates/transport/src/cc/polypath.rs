@@ -149,6 +149,10 @@ impl Polypath {
     /// The verdict changed: contexts join, and what joined before parts.
     fn regroup(&mut self, now: Instant) {
         let before = std::mem::take(&mut self.contexts);
+        for context in before.iter().filter(|context| !context.counts()) {
+            let members = self.paths.iter_mut().filter(|path| context.has(path.id));
+            members.for_each(|path| path.losses = Losses::new(now));
+        }
         let window = |id: PathId| {
             let all = before.iter().find(|context| context.has(id)).map_or(0, |c| c.law().window());
             (all as f64 * self.shares.of(id).unwrap_or(1.0)) as u64
@@ -162,10 +166,6 @@ impl Polypath {
                 .unwrap_or_else(|| Context::new(&self.config, Base::new(&self.config, now, mss), members));
             context.set_mss(mss);
             contexts.push(context);
-        }
-        for context in contexts.iter().filter(|context| !context.compares()) {
-            let members = self.paths.iter_mut().filter(|path| context.has(path.id));
-            members.for_each(|path| path.losses = Losses::new(now));
         }
         (self.contexts, self.news) = (contexts, true);
         self.divide();
@@ -206,8 +206,7 @@ impl Polypath {
         if context.is_alone() || context.was_reduced_for(loss) {
             return true;
         }
-        let begins = !context.compares();
-        context.begin_comparing();
+        let begins = context.begin_counting();
         let members = self.paths.iter_mut().filter(|p| context.has(p.id));
         if begins {
             members.for_each(|p| p.losses = Losses::new(now)); // the end of slow start tells of no path
@@ -216,6 +215,17 @@ impl Polypath {
         let carry = members.filter(|p| p.id == path || p.works(now));
         blame::compare(&mut carry.map(|p| &mut p.losses).collect::<Vec<_>>());
         self.paths.get_mut(path).is_none_or(|p| p.losses.charge())
+    }
+
+    /// A path with a window of its own lost something: that counts once it shares one.
+    fn count_alone(&mut self, now: Instant, path: PathId) {
+        let Some(context) = self.context_mut(path).filter(|context| context.is_alone()) else { return };
+        let begins = context.begin_counting();
+        let Some(p) = self.paths.get_mut(path) else { return };
+        match begins {
+            true => p.losses = Losses::new(now),
+            false => p.losses.decay(),
+        }
     }
 
     /// What leaves together: nothing while losses are random on any path, for which a window makes up less so.
@@ -321,8 +331,9 @@ impl Controller for Polypath {
         let (elsewhere, works) = (self.elsewhere(path, views), self.works_elsewhere(now, path));
         let guards = self.config.random_loss;
         let (window, starts) = (self.window(path), self.context(path).is_some_and(Context::starts));
+        self.paths.get_mut(path).into_iter().for_each(|p| p.losses.on_loss(now, loss.cause));
+        self.count_alone(now, path);
         let Some(p) = self.paths.get_mut(path) else { return };
-        p.losses.on_loss(now, loss.cause);
         let origin = if guards { p.random.judge(loss) } else { Origin::Queue };
         let (compares, srtt) = (guards && works && p.random.may_excuse(loss), p.srtt.unwrap_or_default());
         let by_chance = origin == Origin::Chance || guards && starts && p.random.is_early(loss, window);

@@ -147,9 +147,9 @@ impl Window {
         }
     }
 
-    /// Whether the window limited what was sent. Pacing may hold back the last bytes that it had room for.
+    /// Whether the window limited what was sent. Pacing may hold back the last two quanta that it had room for.
     fn is_limiting(&self, sample: &AckSample) -> bool {
-        let held = self.pace().map_or(0, |pace| pacing::held(&pace));
+        let held = self.pace().map_or(0, |pace| 2 * pace.quantum);
         sample.window_limited || sample.prior_in_flight + held > self.bytes()
     }
 

@@ -95,6 +95,13 @@ impl Losses {
         is_due
     }
 
+    /// Later losses count for more.
+    pub(super) fn decay(&mut self) {
+        self.delivered *= DECAY;
+        self.lost *= DECAY;
+        self.episodes *= DECAY;
+    }
+
     /// The interval in which its rate of loss episodes per packet lies: Byar's approximation for Poisson counts (N. E. Breslow and N. E. Day, "Statistical Methods in Cancer
     /// Research", volume II, 1987, chapter 2). Packets of one episode are lost together and count once.
     fn rates(&self) -> [f64; 2] {
@@ -122,9 +129,7 @@ pub(super) fn compare(paths: &mut [&mut Losses]) {
     for path in paths {
         let tells = least <= MOST && path.rates()[0] > cleanest;
         path.part = if tells { (MARGIN * least / path.ratio(0.0)).min(1.0) } else { 1.0 };
-        path.delivered *= DECAY;
-        path.lost *= DECAY;
-        path.episodes *= DECAY;
+        path.decay();
     }
 }
 

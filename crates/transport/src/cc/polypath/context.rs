@@ -25,8 +25,8 @@ pub(super) struct Context {
     members: Vec<PathId>,
     /// When a loss last reduced the window, and until when it recovers: a round trip.
     reduced: Option<(Instant, Instant)>,
-    /// Whether what its paths lose is compared: since the first loss with these members.
-    compares: bool,
+    /// Whether what its paths lose counts: since the first loss.
+    counts: bool,
     /// Smoothed round trip that the law knows.
     srtt: Duration,
     /// The target for the queue, if there is one, and the law before its last reduction.
@@ -38,8 +38,8 @@ impl Context {
     pub(super) fn new(config: &PolypathConfig, base: Base, members: Vec<PathId>) -> Self {
         let target = Some(config.queue_target).filter(|target| *target > Duration::ZERO);
         let standing = target.map(Standing::new);
-        let (reduced, compares, srtt, before) = (None, false, Duration::ZERO, None);
-        Self { base, members, reduced, compares, srtt, standing, before }
+        let (reduced, counts, srtt, before) = (None, false, Duration::ZERO, None);
+        Self { base, members, reduced, counts, srtt, standing, before }
     }
 
     /// The context of `members` after `before`: that of the largest window among those that they were in, which becomes at most
@@ -52,9 +52,9 @@ impl Context {
         let stays = |path: &&PathId| members.contains(path);
         let of = |context: &Self| context.members.iter().filter(stays).map(|path| window(*path)).sum::<u64>();
         let had = before.iter().filter(|context| context.members.iter().any(|path| members.contains(path)));
+        let counts = had.clone().any(|context| context.counts);
         let largest = had.max_by_key(|context| of(context))?;
-        let compares = largest.compares && largest.members == members;
-        let mut context = Self { members: members.to_vec(), compares, ..largest.clone() };
+        let mut context = Self { members: members.to_vec(), counts, ..largest.clone() };
         if largest.members != members {
             context.end_trial(Standing::on_loss);
         }
@@ -102,14 +102,14 @@ impl Context {
         self.is_alone() && self.law().snapshot().ssthresh.is_none()
     }
 
-    /// Whether what its paths lose is compared.
-    pub(super) fn compares(&self) -> bool {
-        self.compares
+    /// Whether what its paths lose counts.
+    pub(super) fn counts(&self) -> bool {
+        self.counts
     }
 
-    /// What its paths lose is compared from now on.
-    pub(super) fn begin_comparing(&mut self) {
-        self.compares = true;
+    /// What its paths lose counts from now on; whether it did not before.
+    pub(super) fn begin_counting(&mut self) -> bool {
+        !std::mem::replace(&mut self.counts, true)
     }
 
     /// Whether the last reduction was for what left before `loss` ended.

@@ -364,6 +364,23 @@ fn what_one_path_loses_beyond_its_sibling_reduces_nothing_that_they_share() {
 }
 
 #[test]
+fn what_a_path_lost_with_a_window_of_its_own_counts_once_it_shares_one() {
+    let mut c = two(DetectionConfig::Concordance);
+    for episode in 1..=42 {
+        let path = if episode % 10 == 0 { B } else { A };
+        lose(&mut c, 1000 * u64::from(episode), (path, 1), (LossCause::LaterDelivered, episode), &[A, B]);
+    }
+    [A, B].iter().for_each(|path| c.on_link(at(43_000), *path, 7));
+    let [before, after] = lose(&mut c, 44_000, (A, 1), (LossCause::LaterDelivered, 43), &[A, B]);
+    assert_eq!(before.iter().sum::<u64>(), after.iter().sum::<u64>(), "{before:?} {after:?}");
+    let [before, after] = lose(&mut c, 46_000, (B, 1), (LossCause::LaterDelivered, 44), &[A, B]);
+    assert!(
+        after.iter().sum::<u64>() < before.iter().sum(),
+        "{before:?} {after:?}: B's are the bottleneck's"
+    );
+}
+
+#[test]
 fn what_a_path_loses_at_the_end_of_slow_start_tells_nothing_of_it() {
     let mut c = two(DetectionConfig::Shared);
     for (n, loss) in (1..).zip([(A, 6), (B, 1), (A, 1)]) {

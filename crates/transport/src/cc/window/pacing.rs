@@ -5,22 +5,13 @@ use polypath_wire::{Duration, Rate};
 use crate::cc::controller::Phase;
 use crate::facts::{AckSample, Pace};
 
-/// A quantum is what the paced rate carries in this time, at most `MAX_QUANTUM` bytes. Slow start has longer ones: trains,
-/// by which the rate of the bottleneck is measured.
-const GRAIN: Duration = Duration::from_micros(125);
-const GRAIN_IN_SLOW_START: Duration = Duration::from_millis(1);
+/// A quantum is what the paced rate carries in this time, at most `MAX_QUANTUM` bytes.
+const GRAIN: Duration = Duration::from_millis(1);
 const MAX_QUANTUM: u64 = 1 << 16;
-/// By how much timers are late so often that a window is not unused for it.
-const HELD: Duration = Duration::from_millis(2);
 /// How late a timer of a real host may be: its tick and what else runs there.
 const LATENESS: Duration = Duration::from_millis(5);
 /// Smallest quantum in slow start, segments: a train.
 const TRAIN: u64 = 8;
-
-/// Bytes that pacing may hold back of a window that is used.
-pub(super) fn held(pace: &Pace) -> u64 {
-    pace.rate.bytes_in(HELD).min(2 * MAX_QUANTUM).max(2 * pace.quantum)
-}
 
 fn gain(rate: Rate, times: u64, over: u64) -> Rate {
     Rate(rate.0.saturating_mul(times) / over)
@@ -48,11 +39,11 @@ impl Known {
     /// two segments together, as they leave where every second one is acknowledged.
     pub(super) fn pace(self, phase: Phase, window: u64, mss: u64) -> Option<Pace> {
         let per_round_trip = Rate::from_bytes_per(window, self.srtt?);
-        let (rate, grain, least, together) = match phase {
-            Phase::SlowStart => (self.start_rate(per_round_trip), GRAIN_IN_SLOW_START, TRAIN * mss, 0),
-            Phase::CongestionAvoidance => (gain(per_round_trip, 5, 4), GRAIN, 2 * mss, 2 * mss),
+        let (rate, least, together) = match phase {
+            Phase::SlowStart => (self.start_rate(per_round_trip), TRAIN * mss, 0),
+            Phase::CongestionAvoidance => (gain(per_round_trip, 5, 4), 2 * mss, 2 * mss),
         };
-        let quantum = rate.bytes_in(grain).clamp(least, MAX_QUANTUM.max(least));
+        let quantum = rate.bytes_in(GRAIN).clamp(least, MAX_QUANTUM.max(least));
         Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS), together })
     }
 
