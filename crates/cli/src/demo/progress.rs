@@ -82,6 +82,7 @@ impl Progress {
 
     /// Takes the bars away: the table follows.
     pub fn finish(&self) {
+        self.file.disable_steady_tick(); // a tick after this would draw the bar again, into the table
         // A terminal that cannot be cleared still shows the table.
         let _ = self.all.clear();
     }
