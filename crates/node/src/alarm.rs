@@ -14,7 +14,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::clock::Clock;
 
-/// Wakes a task at one time, that asked for last.
+/// Wakes a task at the time asked for last, and perhaps at one asked for before.
 pub(crate) struct Alarm {
     timer: AsyncFd<OwnedFd>,
     clock: Clock,
@@ -36,22 +36,23 @@ impl Alarm {
 
     /// Has the task of `cx` woken at `due`; `true` if that has passed.
     pub fn poll(&mut self, cx: &mut Context<'_>, due: Instant) -> io::Result<bool> {
-        let now = self.clock.now();
-        if due <= now {
-            return Ok(true);
-        }
-        if self.set_to != due {
-            let once = Itimerspec { it_interval: Timespec::default(), it_value: timespec(due.since(now)) };
-            timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
-            self.set_to = due;
-        }
-        while let Poll::Ready(mut expired) = self.timer.poll_read_ready(cx)? {
-            if due <= self.clock.now() {
+        loop {
+            let now = self.clock.now();
+            if due <= now {
                 return Ok(true);
             }
-            expired.clear_ready(); // it had been set to an earlier time
+            // One that is set to an earlier time stays: it wakes once for nothing, which costs less than to set it in each round.
+            if due < self.set_to || self.set_to <= now {
+                let once =
+                    Itimerspec { it_interval: Timespec::default(), it_value: timespec(due.since(now)) };
+                timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
+                self.set_to = due;
+            }
+            match self.timer.poll_read_ready(cx)? {
+                Poll::Ready(mut expired) => expired.clear_ready(), // of an earlier time
+                Poll::Pending => return Ok(false),
+            }
         }
-        Ok(false)
     }
 }
 
@@ -107,12 +108,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_time_that_was_put_off_again_and_again_wakes_at_the_last() {
+        let clock = Clock::start();
+        let mut alarm = Alarm::new(clock).unwrap();
+        for _ in 0..20 {
+            ask(&mut alarm, clock.now() + SOON).await;
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        let due = clock.now() + SOON;
+        assert!(wait(&mut alarm, due).await <= 3, "once for the time before");
+        assert!(clock.now() >= due);
+    }
+
+    #[tokio::test]
     async fn each_of_many_times_in_a_row_wakes() {
         let clock = Clock::start();
         let mut alarm = Alarm::new(clock).unwrap();
         for microseconds in 1..200 {
             let due = clock.now() + Duration::from_micros(microseconds);
             wait(&mut alarm, due).await;
+        }
+        for microseconds in 1..1000 {
+            ask(&mut alarm, clock.now() + Duration::from_micros(microseconds % 50)).await;
+            let due = clock.now() + Duration::from_micros(100);
+            wait(&mut alarm, due).await; // the one before expires now or then
         }
     }
 }
