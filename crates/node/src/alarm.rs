@@ -1,5 +1,5 @@
-//! A timer that is late by microseconds. Those of tokio tick once in a millisecond, in which a path of 100 Mbit/s carries
-//! eight segments: they would leave together.
+//! A timer of microseconds. The timers of tokio have a resolution of a millisecond, and segments whose time comes within one
+//! would leave together: on a path of 100 Mbit/s, eight.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -70,68 +70,62 @@ mod tests {
     const SOON: Duration = Duration::from_millis(2);
     const LATER: Duration = Duration::from_secs(3600);
 
-    /// Asks once.
-    async fn ask(alarm: &mut Alarm, due: Instant) {
+    fn alarm() -> Alarm {
+        Alarm::new(Clock::start()).unwrap()
+    }
+
+    /// Asks once for a time so much later.
+    async fn ask(alarm: &mut Alarm, later: Duration) {
+        let due = alarm.clock.now() + later;
         poll_fn(|cx| Poll::Ready(alarm.poll(cx, due))).await.unwrap();
     }
 
-    /// Waits until `due`; how often it asked.
-    async fn wait(alarm: &mut Alarm, due: Instant) -> u32 {
-        let mut polls = 0;
+    /// Waits for so long, and not less; how often it asked.
+    async fn wait(alarm: &mut Alarm, later: Duration) -> u32 {
+        let (due, mut polls) = (alarm.clock.now() + later, 0);
         let expiry = poll_fn(|cx| {
             polls += 1;
             if alarm.poll(cx, due).unwrap() { Poll::Ready(()) } else { Poll::Pending }
         });
         tokio::time::timeout(std::time::Duration::from_secs(30), expiry).await.expect("it never woke");
+        assert!(alarm.clock.now() >= due);
         polls
     }
 
     #[tokio::test]
     async fn a_task_is_woken_at_the_time_asked_for_last_and_not_before() {
-        let clock = Clock::start();
-        let mut alarm = Alarm::new(clock).unwrap();
-        ask(&mut alarm, clock.now() + LATER).await;
-        let due = clock.now() + SOON;
-        assert!(wait(&mut alarm, due).await <= 2, "once to ask, once when it was time");
-        assert!(clock.now() >= due);
+        let mut alarm = alarm();
+        ask(&mut alarm, LATER).await;
+        assert!(wait(&mut alarm, SOON).await <= 2, "once to ask, once when it was time");
     }
 
     #[tokio::test]
     async fn a_time_that_passed_while_nobody_asked_does_not_wake_early_for_the_next() {
-        let clock = Clock::start();
-        let mut alarm = Alarm::new(clock).unwrap();
-        ask(&mut alarm, clock.now() + SOON).await;
+        let mut alarm = alarm();
+        ask(&mut alarm, SOON).await;
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        let due = clock.now() + SOON;
-        assert!(wait(&mut alarm, due).await <= 2);
-        assert!(clock.now() >= due);
+        assert!(wait(&mut alarm, SOON).await <= 2);
     }
 
     #[tokio::test]
     async fn a_time_that_was_put_off_again_and_again_wakes_at_the_last() {
-        let clock = Clock::start();
-        let mut alarm = Alarm::new(clock).unwrap();
+        let mut alarm = alarm();
         for _ in 0..20 {
-            ask(&mut alarm, clock.now() + SOON).await;
+            ask(&mut alarm, SOON).await;
             tokio::time::sleep(std::time::Duration::from_millis(1)).await;
         }
-        let due = clock.now() + SOON;
-        assert!(wait(&mut alarm, due).await <= 3, "once for the time before");
-        assert!(clock.now() >= due);
+        assert!(wait(&mut alarm, SOON).await <= 3, "once for the time before");
     }
 
     #[tokio::test]
     async fn each_of_many_times_in_a_row_wakes() {
-        let clock = Clock::start();
-        let mut alarm = Alarm::new(clock).unwrap();
+        let mut alarm = alarm();
         for microseconds in 1..200 {
-            let due = clock.now() + Duration::from_micros(microseconds);
-            wait(&mut alarm, due).await;
+            wait(&mut alarm, Duration::from_micros(microseconds)).await;
         }
         for microseconds in 1..1000 {
-            ask(&mut alarm, clock.now() + Duration::from_micros(microseconds % 50)).await;
-            let due = clock.now() + Duration::from_micros(100);
-            wait(&mut alarm, due).await; // the one before expires now or then
+            ask(&mut alarm, Duration::from_micros(microseconds % 50)).await;
+            wait(&mut alarm, Duration::from_micros(100)).await; // the one before expires now or then
         }
     }
 }
