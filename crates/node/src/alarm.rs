@@ -13,6 +13,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::clock::Clock;
+use crate::watched::watch;
 
 /// Wakes a task at the time asked for last, and perhaps at one asked for before.
 pub(crate) struct Alarm {
@@ -26,11 +27,7 @@ impl Alarm {
     pub fn new(clock: Clock) -> io::Result<Self> {
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        #[expect(
-            deprecated,
-            reason = "what replaces it is unsafe, and an owned descriptor has what that asks for"
-        )]
-        let timer = AsyncFd::with_interest(timer, Interest::READABLE)?;
+        let timer = watch(timer, Interest::READABLE)?;
         Ok(Self { timer, clock, set_to: Instant::ZERO })
     }
 

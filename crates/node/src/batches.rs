@@ -4,6 +4,7 @@
 //! takes smaller packets, some devices EIO. `UdpSocketState` then gives up batches, and the ECN field of IPv4, for good.
 
 use std::io;
+use std::net::UdpSocket;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,6 @@ use nix::libc::{EINVAL, EIO};
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{Transmit, UdpSocketState};
 use socket2::{SockRef, Socket};
-use tokio::net::UdpSocket;
 
 use crate::sizes::{is_too_big, refuse_fragments};
 
@@ -142,7 +142,7 @@ mod tests {
             let ((receiver, to), (sender, _)) = (bound(at), bound(at));
             let state = state(&receiver).unwrap();
             let mut batches = Batches::new(&sender).unwrap();
-            batches.send(&UdpSocket::from_std(sender.into()).unwrap(), &batch(1000, to)).unwrap();
+            batches.send(&UdpSocket::from(sender), &batch(1000, to)).unwrap();
             assert_eq!(arrived(&state, &receiver).len(), 11, "{at}");
         }
     }
@@ -152,7 +152,7 @@ mod tests {
         let ((receiver, at), (sender, _)) = (bound(Ipv4Addr::LOCALHOST), bound(Ipv4Addr::LOCALHOST));
         let state = state(&receiver).unwrap();
         let mut batches = Batches::new(&sender).unwrap();
-        let io = UdpSocket::from_std(sender.into()).unwrap();
+        let io = UdpSocket::from(sender);
         let (most, expected) = (batches.most(), [vec![1000; 10], vec![500]].concat());
         assert!(most > 1);
         setsockopt(&io, NoCheck, &true).unwrap();
@@ -181,7 +181,7 @@ mod tests {
         assert!(link.success());
         let state = state(&receiver).unwrap();
         let mut batches = Batches::new(&sender).unwrap();
-        let io = UdpSocket::from_std(sender.into()).unwrap();
+        let io = UdpSocket::from(sender);
         let most = batches.most();
         let refused = batches.send(&io, &batch(1450, at)).unwrap_err();
         assert!(is_too_big(&refused), "{refused}");

@@ -18,6 +18,7 @@ mod hashed;
 mod host_sockets;
 mod incoming;
 pub mod inquiry;
+mod moderation;
 mod native;
 mod node;
 pub mod owner;
@@ -30,6 +31,7 @@ mod sizes;
 mod sockets;
 mod stream;
 mod tun;
+mod watched;
 mod wishes;
 
 pub use bypass::Bypass;

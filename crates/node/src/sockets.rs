@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::task::{Context, Poll};
 
 use bytes::BytesMut;
@@ -14,15 +14,15 @@ use polypath_wire::hip::udp::HIP_MARKER;
 use polypath_wire::{Ecn, Instant, Seq};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit};
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::io::Interest;
-use tokio::net::UdpSocket;
 
 use crate::batches::Batches;
 use crate::buffers::Buffers;
 use crate::carrier::Carrier;
+use crate::moderation::Moderation;
 use crate::sizes::{
     SAFE_MTU, UDP_HEADER, allow_fragments, ip_header, is_too_big, mtu_to, refuse_fragments, undivided,
 };
+use crate::watched::Watched;
 
 /// Where one socket is bound.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +42,7 @@ impl From<SocketAddr> for UdpPath {
 }
 
 impl UdpPath {
-    fn bind(&self) -> io::Result<std::net::UdpSocket> {
+    fn bind(&self) -> io::Result<UdpSocket> {
         let explain = |e: io::Error| io::Error::new(e.kind(), format!("UDP socket on {}: {e}", self.local));
         if self.local.ip().is_unspecified() {
             let why = "a path needs a local address of its own";
@@ -79,6 +79,7 @@ pub struct UdpSockets {
     /// The buffers that the next call fills; one whose data is handed on is replaced from `received`.
     receive: Box<[BytesMut; RECEIVE_BUFFERS]>,
     received: Buffers,
+    moderation: Moderation,
     /// Buffers of batches that were sent.
     spare: Vec<Box<[u8]>>,
     failures: u64,
@@ -88,9 +89,11 @@ pub struct UdpSockets {
 
 struct BoundSocket {
     local: SocketAddr,
-    io: UdpSocket,
+    io: Watched<UdpSocket>,
     batches: Batches,
     pending: VecDeque<Batch>,
+    /// It received something when it was last asked.
+    busy: bool,
 }
 
 /// Datagrams of equal size to one address; only the last may be smaller.
@@ -115,11 +118,18 @@ impl UdpSockets {
     }
 
     /// Takes sockets that are bound already, each to an address of its own. Needs a tokio runtime.
-    pub fn new(sockets: impl IntoIterator<Item = std::net::UdpSocket>) -> io::Result<Self> {
+    pub fn new(sockets: impl IntoIterator<Item = UdpSocket>) -> io::Result<Self> {
         let sockets = sockets.into_iter().map(|s| BoundSocket::new(s.into())).collect::<io::Result<_>>()?;
         let mut received = Buffers::new(RECEIVE_BUFFER, RECEIVED);
-        let receive = Box::new(std::array::from_fn(|_| received.take()));
-        Ok(Self { sockets, receive, received, spare: Vec::new(), failures: 0, too_big: Vec::new() })
+        Ok(Self {
+            sockets,
+            receive: Box::new(std::array::from_fn(|_| received.take())),
+            received,
+            moderation: Moderation::new()?,
+            spare: Vec::new(),
+            failures: 0,
+            too_big: Vec::new(),
+        })
     }
 
     /// The addresses the sockets have.
@@ -217,17 +227,27 @@ impl UdpSockets {
 impl Carrier for UdpSockets {
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
         inbox.append(&mut self.too_big);
-        let mut more = false;
-        for socket in &self.sockets {
+        if self.moderation.waits(cx)? {
+            return Ok(false);
+        }
+        let (before, mut more) = (inbox.len(), false);
+        for socket in &mut self.sockets {
             more |= socket.poll_receive(cx, &mut self.receive, &mut self.received, inbox)?;
         }
-        Ok(more)
+        let waits = self.moderation.received(inbox.len() - before);
+        for socket in &mut self.sockets {
+            more |= socket.io.watch_reads(!waits || !socket.busy)?;
+        }
+        Ok(if waits { !self.moderation.waits(cx)? } else { more })
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         for socket in &mut self.sockets {
             self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
-            while !socket.pending.is_empty() && socket.io.poll_send_ready(cx)?.is_ready() {
+            if socket.io.watch_writes(!socket.pending.is_empty())? {
+                cx.waker().wake_by_ref(); // to wait for what arrives
+            }
+            while !socket.pending.is_empty() && socket.io.poll_writable(cx)?.is_ready() {
                 self.failures += socket.send_pending(&mut self.spare, &mut self.too_big);
             }
         }
@@ -243,38 +263,41 @@ impl BoundSocket {
         enlarge_buffers(&socket)?;
         let batches = Batches::new(&socket)?;
         socket.set_nonblocking(true)?;
-        let io = UdpSocket::from_std(socket.into())?;
-        Ok(Self { local: io.local_addr()?, io, batches, pending: VecDeque::new() })
+        let io = UdpSocket::from(socket);
+        let local = io.local_addr()?;
+        let mut io = Watched::new(io);
+        io.watch_reads(true)?;
+        Ok(Self { local, io, batches, pending: VecDeque::new(), busy: false })
     }
 
     /// Receives a bounded amount; `true` if there may be more.
     fn poll_receive(
-        &self,
+        &mut self,
         cx: &mut Context<'_>,
         buffers: &mut [BytesMut; RECEIVE_BUFFERS],
         others: &mut Buffers,
         inbox: &mut Vec<Input>,
     ) -> io::Result<bool> {
-        let mut receives = 0;
-        while receives < RECEIVES_PER_ROUND {
-            let Poll::Ready(ready) = self.io.poll_recv_ready(cx) else { return Ok(false) };
-            ready?;
+        self.busy = false;
+        for _ in 0..RECEIVES_PER_ROUND {
             let mut metas = [RecvMeta::default(); RECEIVE_BUFFERS];
-            let result = self.io.try_io(Interest::READABLE, || {
+            let received = self.io.poll_read(cx, |io| {
                 let mut slices = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
-                self.batches.state.recv((&self.io).into(), &mut slices, &mut metas)
+                self.batches.state.recv(io.into(), &mut slices, &mut metas)
             });
-            match result {
-                Ok(n) => {
-                    for (meta, buffer) in metas[..n].iter().zip(buffers.iter_mut()) {
-                        self.split(meta, others.detach(buffer, meta.len), inbox);
-                    }
-                    receives += 1;
-                }
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            let n = match received {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(Ok(n)) => n,
                 // Errors that ICMP reported for datagrams sent earlier; the socket goes on.
-                Err(e) if is_transient(&e) => receives += 1,
-                Err(e) => return Err(e),
+                Poll::Ready(Err(e)) if is_transient(&e) => continue,
+                Poll::Ready(Err(e)) => return Err(e),
+            };
+            self.busy = true;
+            for (meta, buffer) in metas[..n].iter().zip(buffers.iter_mut()) {
+                self.split(meta, others.detach(buffer, meta.len), inbox);
+            }
+            if n < RECEIVE_BUFFERS && !self.io.watches_reads() {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -295,12 +318,12 @@ impl BoundSocket {
     fn send_pending(&mut self, spare: &mut Vec<Box<[u8]>>, too_big: &mut Vec<Input>) -> u64 {
         let mut refused = 0;
         while let Some(batch) = self.pending.front() {
-            match self.io.try_io(Interest::WRITABLE, || batch.send(&self.io, &mut self.batches)) {
+            match batch.send(self.io.get(), &mut self.batches) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(e) => {
                     refused += 1;
                     if is_too_big(&e) {
-                        too_big.push(batch.too_big(&self.io, self.local));
+                        too_big.push(batch.too_big(self.io.get(), self.local));
                     }
                 }
                 Ok(()) => {}

@@ -40,6 +40,10 @@ const DUP_THRESH: u32 = 3;
 /// Before the first round trip is known (§7.2).
 const FIRST_PROBE: Duration = Duration::from_secs(1);
 
+/// The tail is probed no sooner. Linux waits for two ticks more than §7.2 says; without such a bound each flight between
+/// neighbours sets a timer that expires for nothing.
+const SHORTEST_PROBE: Duration = Duration::from_millis(5);
+
 /// Longest that a receiver is taken to delay an acknowledgment (§7.2, WCDelAckT).
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 
@@ -162,7 +166,7 @@ impl LossPolicy for Rack {
         }
         let single = flight.in_flight() <= u64::from(view.mss);
         let delay = if single { DELAYED_ACK } else { Duration::ZERO };
-        Some(view.srtt.map_or(FIRST_PROBE, |srtt| srtt.times(2) + delay))
+        Some(view.srtt.map_or(FIRST_PROBE, |srtt| srtt.times(2).max(SHORTEST_PROBE) + delay))
     }
 
     fn on_probe(&mut self, path: PathId, flight: &Flight) {
@@ -318,6 +322,19 @@ mod tests {
         }
         flight.trim();
         track.learn(Instant::ZERO + DELAYED_ACK, flight, &PathView::new(PathId(0), 1000));
+    }
+
+    #[test]
+    fn between_neighbours_a_tail_is_probed_later_than_two_round_trips() {
+        let mut flight = Flight::new(false);
+        send(&mut flight);
+        send(&mut flight);
+        let after = |millis| {
+            let mut view = PathView::new(PathId(0), 1000);
+            view.srtt = Some(Duration::from_millis(millis));
+            Rack::default().probe_after(&view, &flight)
+        };
+        assert_eq!([0, 1, 20].map(after), [5, 5, 40].map(|ms| Some(Duration::from_millis(ms))));
     }
 
     #[test]
