@@ -14,9 +14,10 @@ const PACKETS: u64 = 8;
 const LONGEST: Duration = Duration::from_millis(1);
 /// The shortest wait that is worth a timer.
 const SHORTEST: Duration = Duration::from_micros(50);
-/// A wait that brings fewer packets is of no use,
+/// A wait that brings fewer packets is of no use. Unless several were of use for each such wait,
 const FEW: u64 = 2;
-/// and no other follows for this long: each would slow down an exchange of requests and responses.
+const SEVERAL: u32 = 8;
+/// no other follows for this long: it would slow down an exchange of requests and responses.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// When to receive.
@@ -51,19 +52,24 @@ struct Rule {
     /// When packets were received last, and the time from one to the next, smoothed over `PACKETS`.
     last: Instant,
     spacing: Duration,
+    /// Waits that were of use, less `SEVERAL` for each that was not.
+    useful: u32,
     /// No wait begins before.
     paused: Instant,
 }
 
 impl Rule {
     fn new() -> Self {
-        Self { last: Instant::ZERO, spacing: LONGEST, paused: Instant::ZERO }
+        Self { last: Instant::ZERO, spacing: LONGEST, useful: 0, paused: Instant::ZERO }
     }
 
     /// This many packets were received, perhaps after a wait. Returns the end of the next wait, if there is to be one.
     fn received(&mut self, now: Instant, packets: u64, waited: bool) -> Option<Instant> {
-        if waited && packets < FEW {
-            self.paused = now + PAUSE;
+        match (waited, packets < FEW) {
+            (true, false) => self.useful = (self.useful + 1).min(4 * SEVERAL),
+            (true, true) if self.useful < SEVERAL => self.paused = now + PAUSE,
+            (true, true) => self.useful -= SEVERAL,
+            _ => {}
         }
         if packets == 0 {
             return None;
@@ -73,8 +79,8 @@ impl Rule {
         self.spacing = (self.spacing.times(PACKETS - weight) + spacing.times(weight)).over(PACKETS);
         self.last = now;
         let wait = self.spacing.times(PACKETS);
-        let useful = wait >= SHORTEST && self.spacing.times(FEW) <= LONGEST && now >= self.paused;
-        useful.then(|| now + wait.min(LONGEST))
+        let worth_it = wait >= SHORTEST && self.spacing.times(FEW) <= LONGEST && now >= self.paused;
+        worth_it.then(|| now + wait.min(LONGEST))
     }
 }
 
@@ -120,6 +126,24 @@ mod tests {
             assert!(packets >= receipts * together, "{packets} in {receipts}, each {micros} µs");
             assert!(longest_delay <= LONGEST, "{longest_delay:?}");
         }
+    }
+
+    #[test]
+    fn a_gap_now_and_then_changes_little() {
+        let (mut rule, mut wait) = (Rule::new(), None);
+        let (mut now, mut next, mut receipts) = (Instant::ZERO, Instant::ZERO, 0_u64);
+        let mut packets = 0_u64;
+        while now < Instant::ZERO + SECOND {
+            now = wait.unwrap_or(next);
+            let mut together = 0;
+            while next <= now {
+                (packets, together) = (packets + 1, together + 1);
+                next += Duration::from_micros(if packets % 200 == 0 { 5000 } else { 120 });
+            }
+            receipts += 1;
+            wait = rule.received(now, together, wait.is_some());
+        }
+        assert!(packets >= 6 * receipts, "{packets} in {receipts}");
     }
 
     #[test]
