@@ -102,7 +102,7 @@ fn benches(c: &mut Criterion) {
     }
 }
 
-/// The time of the bare operations over that of an exchange: the median of rounds in which one
+/// The time of the bare operations over the time of an exchange: the median of rounds in which one
 /// follows the other, so that other work on the machine meets both.
 fn share(fresh: &mut impl FnMut() -> Host, responder: &mut Host, bare: &mut Bare) -> f64 {
     let mut rounds: Vec<f64> = (0..301)

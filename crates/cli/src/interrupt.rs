@@ -118,7 +118,7 @@ impl Drop for Interrupt {
     }
 }
 
-/// Tells of the first signal of a kind. Listening begins here, not when the task first runs.
+/// Reports the first signal of a kind. Listening begins here, not when the task first runs.
 fn notice(
     runtime: &Runtime,
     kind: SignalKind,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use polypath_files::name::shown;
 use polypath_wire::hip::Hit;
 
-/// A peer and where it is to be found.
+/// A peer and its addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
     pub hit: Hit,

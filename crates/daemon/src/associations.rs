@@ -160,7 +160,7 @@ async fn resolve(names: &[String]) -> Result<Vec<SocketAddr>, String> {
     }
 }
 
-/// Tells of what happens to associations, until the node stops.
+/// Reports what happens to associations, until the node stops.
 pub(crate) async fn watch(lane: Arc<Lane>) {
     while let Some((hit, event)) = lane.outer.peer_event().await {
         let peer = lane.peers.with_hit(hit);

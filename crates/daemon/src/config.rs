@@ -235,7 +235,7 @@ pub struct Peer {
     /// Its Host Identity Tag.
     #[cfg_attr(feature = "schema", schemars(with = "schema::Tag"))]
     pub hit: Hit,
-    /// Where it is to be found: addresses or names, with or without a port. Empty: it calls us.
+    /// Its addresses or names, with or without a port. Empty: it calls us.
     #[serde(default)]
     #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
     pub addresses: Vec<String>,

@@ -1,4 +1,4 @@
-//! What the daemon tells of itself over HTTP: metrics for Prometheus, its status as JSON, and a page that shows it.
+//! What the daemon reports over HTTP: metrics for Prometheus, its status as JSON, and a page that shows it.
 
 mod places;
 mod prometheus;
@@ -79,7 +79,7 @@ fn reply(request: &str, view: &View) -> (&'static str, &'static str, String) {
 }
 
 /// Whether the host that was asked for is an address or this machine's own name: a page of others whose name leads here
-/// must not read what is told to this host's users.
+/// must not read what this host's users may.
 fn is_direct(request: &str) -> bool {
     let headers = request.lines().skip(1).filter_map(|line| line.split_once(':'));
     let mut hosts =

@@ -14,7 +14,7 @@ const HEAD: usize = 6;
 /// Longest request, bytes.
 pub const MAX_LEN: usize = HEAD + 32;
 
-/// Between which addresses a connection is to be opened.
+/// The addresses between which to open a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
     /// Who opened it.

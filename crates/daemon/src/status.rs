@@ -1,4 +1,4 @@
-//! What a daemon tells of itself.
+//! What a daemon reports.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

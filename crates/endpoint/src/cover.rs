@@ -33,7 +33,7 @@ pub(crate) trait Cover {
         None
     }
 
-    /// When [`Self::handle_timeout`] is to be called at the latest.
+    /// When [`Self::handle_timeout`] must be called at the latest.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }

@@ -262,7 +262,7 @@ impl Endpoint {
         self.lane.iter_mut().for_each(|lane| lane.handle_timeout(now));
     }
 
-    /// Gives `outlet` the segments that are to be sent, until it is full. What it is given counts as sent.
+    /// Gives `outlet` the segments that are due, until it is full. What it gets counts as sent.
     pub(crate) fn transmit(&mut self, now: Instant, outlet: &mut impl Outlet) {
         self.cover.transmit(now, outlet);
         self.transmit_frames(now, outlet);

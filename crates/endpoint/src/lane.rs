@@ -162,7 +162,7 @@ impl PacketLane {
         }
     }
 
-    /// When that is to be called.
+    /// When that must be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.due.next()
     }

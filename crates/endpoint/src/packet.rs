@@ -13,7 +13,7 @@ use polypath_wire::{Checksum, Seq, WireError, tcp};
 use crate::frame::{decode, encode};
 use crate::paths::Locators;
 
-/// Segment size of a peer that names none over IPv6 (RFC 9293 §3.7.1); the transport's own is that of IPv4.
+/// Segment size of a peer that names none over IPv6 (RFC 9293 §3.7.1); the transport's own default is for IPv4.
 const DEFAULT_MSS_V6: u16 = 1220;
 
 /// What an IP packet turned out to be.

@@ -6,7 +6,7 @@ use crate::endpoint::Endpoint;
 use crate::outlet::Outlet;
 
 /// Lets due timers expire and sends all that is ready. Returns when to call again at the latest.
-/// Events and records are to be polled afterwards.
+/// The caller polls events and records afterwards.
 pub fn pump(endpoint: &mut Endpoint, now: Instant, outlet: &mut impl Outlet) -> Option<Instant> {
     if endpoint.poll_timeout().is_some_and(|due| due <= now) {
         endpoint.handle_timeout(now);

@@ -4,7 +4,7 @@
 /// Which numbers of the last ones have been seen.
 #[derive(Clone, Debug)]
 pub struct ReplayWindow {
-    /// Bit `n % 64` of word `n / 64 % words.len()` tells of number `n`. One word more than the
+    /// Bit `n % 64` of word `n / 64 % words.len()` stands for number `n`. One word more than the
     /// window has, because the window begins and ends within words.
     words: Box<[u64]>,
     /// The largest number accepted; 0 before the first, which is 1.

@@ -247,7 +247,7 @@ fn aes_gcm_with_an_extended_number() {
     assert_eq!(packet[opened.payload][..16], start);
 }
 
-/// RFC 8750 §3: the nonce is that of an IV which is the sequence number, so all else is the same.
+/// RFC 8750 §3: the nonce is made from an IV equal to the sequence number; all else is the same.
 #[test]
 fn an_implicit_iv_is_the_sequence_number_and_is_not_sent() {
     let [explicit, implicit] = [Suite::Aes128Gcm, Suite::Aes128GcmImplicit].map(|suite| {

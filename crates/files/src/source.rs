@@ -44,7 +44,7 @@ pub struct Skipped {
     pub why: &'static str,
 }
 
-/// All that is to be sent, in order.
+/// All that is sent, in order.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
     /// What.

@@ -68,7 +68,7 @@ pub struct SaPair {
     pub route: Route,
     /// The inbound SPI of the pair of which this one takes the place, if these are new keys of a path.
     pub replaces: Option<u32>,
-    /// Whether the peer has installed its end already. Where not, what this pair replaces is to be sent
+    /// Whether the peer has installed its end already. Where not, what this pair replaces must be sent
     /// with until something comes on it.
     pub confirmed: bool,
 }
@@ -163,7 +163,7 @@ pub enum DropReason {
     Puzzle,
     /// Seen before.
     Replay,
-    /// The HIT is not that of the Host Identity.
+    /// The HIT does not belong to the Host Identity.
     Hit,
     /// The MAC is wrong or missing.
     Mac,

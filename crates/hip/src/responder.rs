@@ -177,7 +177,7 @@ impl Responder {
     /// Makes what the first I1s will be answered with.
     pub fn prepare(&mut self, ctx: &mut Context<'_>) {
         for (group, udp) in ctx.config.dh_groups.first().into_iter().flat_map(|g| [(*g, true), (*g, false)]) {
-            // What fails now fails again when it is needed, and is told then.
+            // What fails now fails again when it is needed, and is reported then.
             let _ = self.current.template(Form { group, difficulty: ctx.config.calm_difficulty, udp }, ctx);
         }
     }

@@ -104,7 +104,7 @@ fn former_messages() -> Vec<Sent> {
 fn expected(state: State, message: PacketType, we_are_greater: bool) -> (State, Option<PacketType>) {
     use PacketType::{I1, I2, R1};
     match (state, message) {
-        // Table 3: both began at once, and the greater HIT is to be the Responder.
+        // Table 3: both began at once, and the greater HIT must be the Responder.
         (State::I1Sent, I1) if !we_are_greater => (state, None),
         (_, I1) => (state, Some(R1)),
         // Tables 7 and 8 answer R1 in CLOSING and CLOSED too; with us whoever asked then is in I1-SENT.

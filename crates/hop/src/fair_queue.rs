@@ -39,7 +39,7 @@ impl<T: Debug + Send> FairQueue<T> {
         }
     }
 
-    /// The next packet, and whether it is to be marked with congestion experienced. So much more than CoDel's target is a
+    /// The next packet, and whether to mark it with congestion experienced. So much more than CoDel's target is a
     /// `tolerable` wait for a packet, and for those behind it.
     pub fn pop(&mut self, now: Instant, tolerable: impl Fn(&T) -> Duration) -> Option<(T, bool)> {
         let (mut dropped, codel) = (Vec::new(), self.queues.codel());

@@ -5,7 +5,7 @@ use statrs::distribution::{Beta, ContinuousCDF, Normal, StudentsT};
 use super::{Answer, Interval, Side};
 use crate::Summary;
 
-/// So many runs reach from end to end over 95 % of all: (n − 1)/(n + 1).
+/// This many runs reach from end to end over 95 % of all: (n − 1)/(n + 1).
 pub(super) const ENOUGH: usize = 39;
 /// What of all runs lies beyond each end of where 95 % lie.
 pub(super) const TAIL: f64 = 0.025;

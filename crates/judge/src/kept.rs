@@ -80,7 +80,7 @@ impl Kept {
         let beyond = |value: f64, end: f64| Side::of(value, end, 0.0) == Some(side);
         let end = null.ends.map_or(null.mean, |ends| if side == Side::Above { ends.high } else { ends.low });
         let is_surely = beyond(near, end) && beyond(near, side.beyond(null.mean, 2.0 * margin));
-        // A ratio is judged by logarithms, whose mean lies below that of the ratios.
+        // A ratio is judged by logarithms, whose mean is smaller than the ratios' own.
         let is_seen = side == Side::Above || self.scale == Scale::Linear || self.scale == Scale::Share;
         match () {
             () if is_surely => vec![Answer::Yes],

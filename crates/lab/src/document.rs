@@ -1,4 +1,4 @@
-//! Documents in TOML: their values, read as what they are to be, and where in them something is wrong.
+//! Documents in TOML: their values with the expected types, and the places of errors.
 
 mod access;
 
@@ -142,7 +142,7 @@ impl From<&DeValue<'_>> for Node {
     }
 }
 
-/// Why a value is not what it is to be.
+/// Why a value does not have the expected type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong {
     /// Where in the document.

@@ -106,7 +106,7 @@ fn complete(keep: &Keep, id: &str, kind: &str, written: io::Result<()>) -> Resul
 /// How often a run looks whether it is to stop, in virtual time.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Lets the world run and stops it wherever something is to be read.
+/// Runs the world and stops it wherever something must be read.
 struct Watch {
     timeline: Timeline,
     instants: Vec<Duration>,

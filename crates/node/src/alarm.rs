@@ -77,7 +77,7 @@ mod tests {
         poll_fn(|cx| Poll::Ready(alarm.poll(cx, due))).await.unwrap();
     }
 
-    /// Waits for so long, and not less; how often it asked.
+    /// Waits for this long, and not less. Returns how often it asked.
     async fn wait(alarm: &mut Alarm, later: Duration) -> u32 {
         let (due, mut polls) = (alarm.clock.now() + later, 0);
         let expiry = poll_fn(|cx| {

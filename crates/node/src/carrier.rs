@@ -7,7 +7,7 @@ use polypath_endpoint::{Input, Outlet};
 
 /// The outside of an endpoint in the real world. Waiting is by waker only.
 pub trait Carrier: Outlet + Send + Unpin + 'static {
-    /// The local addresses there are at the start, if it tells of such.
+    /// The local addresses at the start, if the carrier reports addresses.
     fn locals(&self) -> Vec<Input> {
         Vec::new()
     }

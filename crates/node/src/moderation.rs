@@ -63,7 +63,7 @@ impl Rule {
         Self { last: Instant::ZERO, spacing: LONGEST, useful: 0, paused: Instant::ZERO }
     }
 
-    /// This many packets were received, perhaps after a wait. Returns the end of the next wait, if there is to be one.
+    /// This many packets were received, perhaps after a wait. Returns the end of the next wait, if one follows.
     fn received(&mut self, now: Instant, packets: u64, waited: bool) -> Option<Instant> {
         match (waited, packets < FEW) {
             (true, false) => self.useful = (self.useful + 1).min(4 * SEVERAL),

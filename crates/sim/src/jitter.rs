@@ -33,7 +33,7 @@ impl Jitter {
         Self { most, seed, batches: Vec::new() }
     }
 
-    /// The batch that a segment belongs to, if it is to be held back: it has data, and new ones.
+    /// The batch that a segment belongs to, if it is held back: it carries new data.
     pub fn batch_for(&mut self, segment: &Segment) -> Option<u32> {
         let header = &segment.header;
         let len = segment.payload.len() as u32;

@@ -88,7 +88,7 @@ pub(crate) struct Packets {
 }
 
 impl Packets {
-    /// A packet at the start of `route`, whose body is still that of another one.
+    /// A packet at the start of `route`, whose body still belongs to another one.
     #[inline]
     pub fn claim(&mut self, route: RouteId, size: u32) -> PacketId {
         let id = self.free.pop().unwrap_or_else(|| self.grow());

@@ -35,7 +35,7 @@ struct Transfer {
     known: Option<KnownPath>,
     /// When the connection is aborted.
     stop: Option<f64>,
-    /// In ESP, with new keys after so many packets.
+    /// In ESP, with new keys after this many packets.
     rekey_after: Option<u64>,
 }
 

@@ -72,7 +72,7 @@ pub struct EmulatedPath {
 pub struct PathEnd {
     /// The host's socket on this path.
     pub socket: UdpSocket,
-    /// Its address, and where the other host is to be found from here.
+    /// Its address, and the other host's address from here.
     pub locators: Locators,
 }
 

@@ -187,7 +187,7 @@ pub async fn transfer(
 
 /// The port the receiver listens on. Only its own sockets can reach it.
 const PORT: u16 = 1;
-/// Opens the connection, after a base exchange if it is to be secure.
+/// Opens the connection, after a base exchange if it is secure.
 async fn open(
     config: &TransferConfig,
     bed: &Testbed,

@@ -23,7 +23,7 @@ use serde_json::Value;
 const RATE_TOLERANCE: f64 = 0.02;
 /// Allowed error of a delay, ms.
 const DELAY_TOLERANCE: f64 = 1.0;
-/// Share of the packets that a link may deliver late if its rate is to be judged.
+/// Share of the packets that a link may deliver late for its rate to be judged.
 const LATE_SHARE: f64 = 0.01;
 const ATTEMPTS: usize = 3;
 
@@ -119,7 +119,7 @@ fn received_mbps(report: &Value) -> f64 {
 /// The least that iperf3 sent in one of the intervals that count, Mbit/s of payload.
 fn least_sent_mbps(report: &Value) -> f64 {
     let sums =
-        report["intervals"].as_array().expect("the client tells of intervals").iter().map(|i| &i["sum"]);
+        report["intervals"].as_array().expect("the client reports intervals").iter().map(|i| &i["sum"]);
     let sent = sums.filter(|sum| sum["omitted"] != true).filter_map(|sum| sum["bits_per_second"].as_f64());
     sent.reduce(f64::min).unwrap_or_else(|| panic!("no intervals in {report}")) / 1e6
 }

@@ -29,13 +29,13 @@ pub trait Bed: Sized {
     /// `packet` arrives at `end`.
     fn arrive(&mut self, end: usize, packet: Self::Packet);
 
-    /// Everything that `end` and its application can do now; when it is to be asked again.
+    /// Everything that `end` and its application can do now. Returns when to ask again.
     fn turn(&mut self, end: usize) -> Option<Instant>;
 
     /// Timers that are due expire, unless they do so in `turn`.
     fn expire(&mut self) {}
 
-    /// Both ends have their turn; when they are to be asked again.
+    /// Both ends have their turn. Returns when to ask them again.
     fn turns(&mut self) -> Option<Instant> {
         [CLIENT, SERVER].map(|end| self.turn(end)).into_iter().flatten().min()
     }
@@ -65,7 +65,7 @@ pub trait Bed: Sized {
         self.run_until_done(until, |_| false);
     }
 
-    /// Runs for so long.
+    /// Runs for this long.
     fn run_for(&mut self, time: Duration) {
         let until = *self.clock() + time;
         self.run_until(until);

@@ -36,7 +36,7 @@ pub enum Why {
     Turn,
     /// Every path that can takes a copy.
     Copy,
-    /// None could take it, but a loss is to be repaired whatever the windows say (RFC 6582 §3.2 step 3).
+    /// None could take it, but a loss must be repaired whatever the windows say (RFC 6582 §3.2 step 3).
     Urgent,
     /// Its tail is probed (RFC 8985 §7.3).
     TailProbe,

@@ -36,7 +36,7 @@ pub struct Shim {
     pub repaired: bool,
     /// Which of the packets are one flow, that is, in an order that somebody cares for.
     pub flow: u16,
-    /// By how much `sequence` exceeds that of the flow's packet before; 0 if that is long ago or there was none.
+    /// By how much `sequence` exceeds the flow's previous one; 0 if that is long ago or there was none.
     pub previous: u16,
     /// The sender's clock, in units of 0.1 ms.
     pub stamp: u16,

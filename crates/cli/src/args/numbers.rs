@@ -1,4 +1,4 @@
-//! Numbers on the command line, and what is to be written where none is.
+//! Numbers on the command line, and what the error for anything else expects.
 
 use std::str::FromStr;
 

@@ -22,7 +22,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Refuses what cannot be the file to write: above all the file that is to be sent.
+    /// Refuses what cannot be the file to write: above all the file to send.
     pub fn check(args: &DemoArgs) -> Result<(), Failure> {
         let Some(path) = &args.output else { return Ok(()) };
         let Ok(there) = fs::metadata(path) else { return Ok(()) };

@@ -37,7 +37,7 @@ pub fn load(file: &Path) -> Result<Identity, Failure> {
     parse_private(file, &pem)
 }
 
-/// Reads a public key, or that of a private one.
+/// Reads a public key, or derives it from a private one.
 pub fn load_public(file: &Path) -> Result<PublicIdentity, Failure> {
     let pem = read(file)?;
     if !pem.contains("-----BEGIN PUBLIC KEY-----") {

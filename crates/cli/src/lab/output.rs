@@ -137,7 +137,7 @@ fn unwritten(error: StoreError) -> Failure {
     Failure::refused(format!("cannot write {error}"))
 }
 
-/// Writes a page, and the directory it is to be in.
+/// Writes a page, and its directory if that is missing.
 pub fn write_page(page: &str, file: &Path) -> Result<(), Failure> {
     if let Some(dir) = file.parent() {
         std::fs::create_dir_all(dir)

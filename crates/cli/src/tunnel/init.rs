@@ -26,7 +26,7 @@ use crate::template;
 /// The address of the first host in a tunnel.
 const FIRST: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(10, 99, 0, 1), 24));
 
-/// What is to be written.
+/// What to write.
 struct Plan {
     peer: Option<(Hit, Vec<String>)>,
     /// Whether there is a configuration.
@@ -269,7 +269,7 @@ fn line(config: &Config, hit: Hit, args: &InitArgs, call: bool) -> String {
     format!("polypath init{address} --peer {hit}@{}{behind}", places(config, args))
 }
 
-/// Where this host is to be found.
+/// Where this host can be reached.
 fn places(config: &Config, args: &InitArgs) -> String {
     let usable = || -> Vec<String> {
         let all = addresses::advertised().unwrap_or_default();

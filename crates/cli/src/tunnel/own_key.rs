@@ -62,7 +62,7 @@ impl OwnKey {
         Answer::done(warnings)
     }
 
-    /// What is to be said of the file; an error if it has another key.
+    /// What to say about the file; an error if it has another key.
     fn look(&self) -> Result<Option<String>, Failure> {
         let (name, hit) = (self.file.display(), self.hit);
         if self.is_closed() {

@@ -214,7 +214,7 @@ fn listed(directory: &Path, missing: bool) -> Result<Vec<PathBuf>, Problem> {
     Ok(files)
 }
 
-/// Whether the name is that of a file of peers: `*.toml`, not hidden, as an editor's are.
+/// Whether the name belongs to a file of peers: `*.toml`, and not hidden as an editor's files are.
 fn is_listed(file: &Path) -> bool {
     let hidden = file.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     !hidden && file.extension().is_some_and(|extension| extension == "toml")

@@ -40,7 +40,7 @@ pub(super) fn ip_of(address: &str) -> Option<IpAddr> {
     split(address).0.trim_matches(['[', ']']).parse().ok()
 }
 
-/// Where a peer's address is to be asked for, with the port that it has if none is written.
+/// Where to ask for a peer's address, with the port that it has if none is written.
 pub(crate) fn with_port(address: &str) -> String {
     match split(address) {
         (_, Some(_)) => address.to_owned(),

@@ -9,7 +9,7 @@ pub(super) use written::takes;
 /// How to learn a peer's tag. Without a file, `polypath hit` prints the tag of the user who runs it.
 pub const TAG_SOURCE: &str = "`polypath hit /etc/polypath/identity.pem` on that host prints its tag, if its [identity] key is that file";
 
-/// What is no TOML: what the parser says contains the first, and the second is to be written.
+/// Errors of TOML: the parser's message contains the first, and the second is shown.
 const SYNTAX: [(&str, &str); 11] = [
     ("duplicate key", "leave one of the two out; all keys of a table stand under one [table]"),
     ("comma between key-value", "write , between the keys of the table, and } at its end"),

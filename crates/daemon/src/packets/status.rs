@@ -1,4 +1,4 @@
-//! What the packet lane tells of itself.
+//! What the packet lane reports.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -9,7 +9,7 @@ use polypath_testbed::netns::Netns;
 use super::common::{Pair, link, ready, sh};
 use super::tcp::transfer;
 
-/// No byte for so long fails a test.
+/// A test fails after this long without a byte.
 const STALLED: Duration = Duration::from_secs(20);
 
 /// A cable between `device` in one namespace and in another, each with an address and the cable's MTU.

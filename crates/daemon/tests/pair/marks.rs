@@ -44,7 +44,7 @@ fn wait_until_proved(pair: &Pair) {
     pair.wait(|pair| pair.hosts.iter().all(|host| host.status().paths().all(|(_, path)| path.ecn)));
 }
 
-/// Both lanes are marked and lose next to nothing, and both hosts' status tells of it.
+/// Both lanes are marked and lose next to nothing, and both hosts' status shows it.
 fn are_marked(pair: &Pair) {
     wait_until_proved(pair);
     for port in [80, EXCLUDED] {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::common::{Host, Pair, ip, link, ready};
 use super::tcp::{connected, pattern};
 
-/// No byte for so long fails the test.
+/// The test fails after this long without a byte.
 pub const STALLED: Duration = Duration::from_secs(5);
 /// A path from an address that is new takes less. It would be sought at the old one of a neighbour for 15 s.
 const SOON: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use super::common::{Host, INNER, Pair, ip, link, on, ready, with_ipv6};
 use polypath_hop::HopConfig;
 use polypath_testing::{installed, skip};
 
-/// No answer for so long fails a test.
+/// A test fails after this long without an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn pair() -> Option<Pair> {

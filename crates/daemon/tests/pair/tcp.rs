@@ -14,7 +14,7 @@ use polypath_transport::{Pattern, Payload};
 use socket2::{Domain, Socket, Type};
 
 const MB: usize = 1 << 20;
-/// No byte for so long fails a test.
+/// A test fails after this long without a byte.
 const STALLED: Duration = Duration::from_secs(20);
 
 fn pair() -> Option<Pair> {

@@ -67,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives `outlet` the frames that are to be sent.
+    /// Gives `outlet` the frames that are due.
     pub(super) fn transmit_frames(&mut self, now: Instant, outlet: &mut impl Outlet) {
         let Some(lane) = &mut self.lane else { return };
         while !outlet.is_full()

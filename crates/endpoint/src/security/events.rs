@@ -78,7 +78,7 @@ impl Security {
         }
         if to == State::R2Sent {
             self.peers.named(hit).told = None;
-            // Whatever comes first is to be told at once: it confirms that the peer has our R2.
+            // Whatever comes first must be reported at once: it confirms that the peer has our R2.
             let numbers: Vec<u16> = self.paths.of(hit).map(|(number, _)| number).collect();
             numbers.into_iter().for_each(|number| self.paths.beat_at(number, now));
         }

@@ -6,7 +6,7 @@ use polypath_wire::{Duration, Instant};
 
 use crate::paths::Locators;
 
-/// Where a peer is to be found, for whoever begins the association.
+/// Where to find a peer, for whoever begins the association.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reach {
     /// Over these pairs of locators and no others.

@@ -121,7 +121,7 @@ impl Peers {
         self.touched.insert(name);
     }
 
-    /// Those to look after: touched, or with a path that is to be asked for.
+    /// Those to look after: touched, or with a path to request.
     pub fn concerned(&self, now: Instant) -> BTreeSet<Hit> {
         &self.touched | &self.asks.due(now)
     }
@@ -135,7 +135,7 @@ impl Peers {
         self.touched.clear();
     }
 
-    /// When the first path is to be asked for.
+    /// When the first path must be requested.
     pub fn next_ask(&self) -> Option<Instant> {
         self.asks.next()
     }

@@ -38,7 +38,7 @@ pub struct Pair {
     pub wire: Wire<Flying>,
     /// Everything that was sent: when, by which side, in bytes.
     pub sent: Vec<(Instant, usize, Locators, Bytes)>,
-    /// What the server was given, if that is to be logged.
+    /// What the server was given, if that is logged.
     pub log: Option<Log>,
 }
 

@@ -13,7 +13,7 @@ use crate::state::State;
 
 /// Most associations of one peer.
 const MOST: usize = 32;
-/// The first byte of names, that of unique local addresses (RFC 4193), which are no ORCHIDs.
+/// The first byte of names, from unique local addresses (RFC 4193), which are no ORCHIDs.
 const NAME: u8 = 0xfd;
 
 impl Host {

@@ -111,7 +111,7 @@ fn what_is_dropped_in_silence_leaves_nothing_to_be_polled() {
         assert!(!pair.hosts[1].handle(now, to_server(far(1)), &bad), "{:?}", packet.packet_type());
     }
     let i1 = old.iter().find(|s| s.packet_type() == PacketType::I1).unwrap();
-    assert!(pair.hosts[1].handle(now, to_server(far(1)), &i1.payload), "an R1 is to be sent");
+    assert!(pair.hosts[1].handle(now, to_server(far(1)), &i1.payload), "an R1 is due");
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn beside(more: f64) -> Vec<Case> {
     normal.into_iter().chain(skew).map(|(ours, null)| Case { claim, ours, null: Some(null) }).collect()
 }
 
-/// The null's runs, 95 % of them, are so many margins wide to either side.
+/// Of the null's runs, 95 % are within this many margins to either side.
 fn width(margins: f64) -> f64 {
     CLAIM.margin * margins / 1.96
 }

@@ -31,7 +31,7 @@ pub fn repeats(scenario: u64, controller: &str, runs: u64) -> String {
     format!("polypath lab run frontier/{scenario} --cell {controller}{seeds}")
 }
 
-/// Scenarios, and the controllers that are to be compared in them.
+/// Scenarios, and the controllers to compare in them.
 #[derive(Debug)]
 pub struct Plan<'a> {
     experiments: Vec<(u64, Experiment)>,

@@ -84,7 +84,7 @@ impl Group {
 }
 
 impl Claim {
-    /// Whether it is to be looked at for the `look`-th time, from 0.
+    /// Whether it is time for look number `look`, from 0.
     fn is_open(&self, look: usize) -> bool {
         let undecided = |v: &Verdict| v.finding == Some(Finding::Undecided);
         let affordable = RUNS[look] * (self.needs.0 / 1_000_000_000) <= SECONDS;

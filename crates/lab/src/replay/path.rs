@@ -1,4 +1,4 @@
-//! What a log tells of one path, and the link that this makes.
+//! What a log says about one path, and the link made from it.
 
 use std::fmt::{self, Write as _};
 use std::net::IpAddr;

@@ -171,7 +171,7 @@ fn clipped(text: String) -> String {
     }
 }
 
-/// So many names hide the one that was meant.
+/// More names than this hide the one that was meant.
 const MANY: usize = 40;
 
 /// The nearest of `known`, each of them a `what`, and all of them unless there are many.

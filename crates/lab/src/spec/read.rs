@@ -1,4 +1,4 @@
-//! A value of a document, read as what it is to be.
+//! A value of a document, read as the expected type.
 
 use serde::de::DeserializeOwned;
 use toml::Value;

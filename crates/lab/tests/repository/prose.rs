@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Whose results are kept.
 const GROUPS: [&str; 3] = ["mhip", "rmtcp", "fast"];
-/// The pages on which each number with a point is looked at, and where bare names of files are to be found.
+/// The pages whose decimal numbers are checked, and the directories where bare file names are looked up.
 const WHOLE: [(&str, &[&str]); 4] =
     [("mhip.md", &["mhip"]), ("rmtcp.md", &["rmtcp"]), ("fast.md", &["fast"]), ("reproduction.md", &GROUPS)];
 /// What sentences have from elsewhere: the page, what stands in the sentence, why.
@@ -73,7 +73,7 @@ fn numbers_beside_the_name_of_an_experiment_are_kept_of_it() {
     assert!(unused.is_none(), "{unused:?} stands nowhere");
 }
 
-/// A last digit that is wrong may be that of another value; most are of none.
+/// A wrong last digit may happen to match another value; most match none.
 #[test]
 fn a_wrong_digit_is_mostly_found() {
     let kept = kept();

@@ -7,7 +7,7 @@ use polypath_wire::Seq;
 use polypath_wire::tcp::{CHECKSUM_AT, TcpFlags, TcpHeader};
 use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
-/// Values of the virtio-net header (Virtual I/O Device 1.2 §5.1.6): the checksum is to be completed; the packet is not to
+/// Values of the virtio-net header (Virtual I/O Device 1.2 §5.1.6): the checksum must be completed; the packet is not to
 /// be cut, or is of TCP over IPv4 or IPv6.
 const NEEDS_CHECKSUM: u8 = 1;
 const WHOLE: u8 = 0;

@@ -10,7 +10,7 @@ use tun_rs::{VirtioNetHdr, gso_split};
 
 use super::NEEDS_CHECKSUM;
 
-/// The field of the virtio-net header that says what is to be cut (Virtual I/O Device 1.2 §5.1.6): nothing.
+/// The field of the virtio-net header that says what to cut (Virtual I/O Device 1.2 §5.1.6): nothing.
 const WHOLE: u8 = 0;
 /// UDP is cut into datagrams.
 const UDP: u8 = 5;
@@ -57,7 +57,7 @@ fn complete(header: &VirtioNetHdr, packet: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Length of all headers, bytes: the kernel's own account may be that of the whole packet if it forwards it.
+/// Length of all headers, bytes: the kernel may count the whole packet if it forwards it.
 fn headers(header: &VirtioNetHdr, packet: &[u8]) -> io::Result<u16> {
     let transport = match header.gso_type & !ECN {
         UDP => UDP_HEADER,
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// A packet of TCP with `len` bytes of data as the kernel gives it: the checksum is that of the pseudo header.
+    /// A packet of TCP with `len` bytes of data as the kernel gives it: the checksum covers the pseudo header only.
     fn large(len: usize) -> Vec<u8> {
         let [src, dst] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(std::net::Ipv4Addr::from);
         let header = Ipv4Header::new(tcp::PROTOCOL, src, dst, (20 + len) as u16);

@@ -34,7 +34,7 @@ fn buffer(ways: [Way; 2]) -> u64 {
     (4 << 20).max((1.25 * bits_per_s * round_trip / 8.0) as u64)
 }
 
-/// A transfer over `ways`, with initial windows of so many segments.
+/// A transfer over `ways`, with initial windows of this many segments.
 fn world(ways: [Way; 2], window: u32, bytes: Option<u64>) -> (World, FlowId) {
     let (mut world, paths) =
         between(ways.map(|(mbps, ns)| HopConfig { delay: Duration(ns), ..hop(mbps, 0, 6000) }));
@@ -117,7 +117,7 @@ fn after_slow_start_the_same() {
     assert_eq!(report.receiver.out_of_order, before.receiver.out_of_order);
 }
 
-/// What 50 transfers of so many bytes take at most, s, and how many segments come out of order: one after the
+/// The longest of 50 transfers of this many bytes, s, and how many segments come out of order: one after the
 /// other on one open connection, each begun when the one before has been read, after a warm-up of 20.
 fn one_after_the_other(bytes: u64) -> (f64, u64) {
     let (mut world, flow) = world(DEMO, 10, Some(20 * bytes));

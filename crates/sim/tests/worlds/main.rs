@@ -25,7 +25,7 @@ use polypath_wire::Seed;
 const WORLDS: u64 = 1000;
 /// Worlds whose hash is committed.
 const KNOWN: u64 = 48;
-/// One world in so many is played twice and compared.
+/// One world in this many is played twice and compared.
 const TWICE: u64 = 8;
 /// How often a long run says how far it is, worlds.
 const TELL: u64 = 5000;

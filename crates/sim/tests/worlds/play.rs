@@ -225,7 +225,7 @@ impl<'a> World<'a> {
         self.send(path, from, Segment { header, ..Segment::default() });
     }
 
-    /// Applications, timers and what is to be sent, until nothing is left to do now.
+    /// Applications, timers and sending, until nothing is left to do now.
     fn drain(&mut self) -> Result<(), String> {
         for i in 0..2 {
             self.ends[i].work(self.now).map_err(|e| self.blame(i, &e))?;

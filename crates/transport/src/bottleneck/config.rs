@@ -23,7 +23,7 @@ pub enum DetectionConfig {
     Shared,
 }
 
-/// A detector and the judge of what it says; none where nothing is to be found out.
+/// A detector and the judge of what it says; none where the configuration decides.
 #[derive(Debug)]
 pub(crate) struct Detection {
     /// Who compares.

@@ -16,7 +16,7 @@ use crate::path_map::{OfPath, PathMap};
 
 /// How often the facts are judged.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// Paths are watched for so long before anything is held of them.
+/// How long paths are watched before the first verdict about them.
 const LEAST: Duration = Duration::from_millis(1500);
 /// What trials leave alone at first, for windows and queues to follow: this many half periods.
 const SETTLE: u64 = 1;
@@ -246,7 +246,7 @@ impl Judge {
         &self.verdict
     }
 
-    /// Whether load is to be shifted between `path` and others.
+    /// Whether to shift load between `path` and others.
     pub(crate) fn is_on_trial(&self, path: PathId) -> bool {
         let with = |pair: &&Pair| pair.paths.0 == path || pair.paths.1 == path;
         self.pairs.iter().filter(with).any(|pair| matches!(pair.held, Held::Trial { .. }))

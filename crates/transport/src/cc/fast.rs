@@ -93,7 +93,7 @@ impl Fast {
         if rtt > 0.0 { self.window * self.delays.queueing / rtt } else { 0.0 }
     }
 
-    /// Whether a round ended now, and with it whether the window is to be updated.
+    /// Whether a round ended now, so that the window must be updated.
     fn end_round(&mut self, now: Instant) -> bool {
         if now < self.round_ends {
             return false;

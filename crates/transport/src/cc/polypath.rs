@@ -82,7 +82,7 @@ impl Polypath {
         self.paths.iter().filter(move |p| context.is_some_and(|context| context.has(p.id)))
     }
 
-    /// Takes what an acknowledgment tells of its path.
+    /// Takes what an acknowledgment says about its path.
     fn learn(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {
         for p in self.paths.iter_mut() {
             let view = views.iter().find(|v| v.id == p.id);
@@ -209,7 +209,7 @@ impl Polypath {
         let begins = context.begin_counting();
         let members = self.paths.iter_mut().filter(|p| context.has(p.id));
         if begins {
-            members.for_each(|p| p.losses = Losses::new(now)); // the end of slow start tells of no path
+            members.for_each(|p| p.losses = Losses::new(now)); // the end of slow start says nothing about a path
             return true;
         }
         let carry = members.filter(|p| p.id == path || p.works(now));

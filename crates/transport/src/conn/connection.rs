@@ -97,7 +97,7 @@ pub struct Ports {
 /// The parts: `opening.rs` opens it and `closing.rs` ends it; `input.rs` says which segments count and
 /// `contents.rs` what they say, `early.rs` what need not wait for the handshake, `output.rs` makes them, `timeouts.rs` does what is due; `changes.rs` adds and
 /// removes paths, `heartbeat.rs` probes them, `keep_alive.rs` relays probes. `sender.rs` is the sending half, `receiver.rs` the receiving
-/// one; `observe.rs` tells of it all.
+/// one; `observe.rs` reports it all.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
@@ -330,7 +330,7 @@ impl Connection {
         self.state == State::Closed && self.control.is_empty()
     }
 
-    /// Whether it only waits: nothing is in flight or is to be sent, and all its paths work. What is learned of these meanwhile may wait
+    /// Whether it only waits: nothing is in flight or due, and all its paths work. What is learned of these meanwhile may wait
     /// until that changes, or a segment comes.
     pub fn is_quiet(&self) -> bool {
         use State as S;

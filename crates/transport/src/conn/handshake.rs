@@ -36,7 +36,7 @@ pub(super) struct Handshake {
     pub sent_on: Vec<PathId>,
     /// Timeouts.
     pub attempts: u32,
-    /// It is to be sent.
+    /// It is due.
     pub due: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a connection tells of itself: one channel for traces, metrics and plots.
+//! What a connection reports: one channel for traces, metrics and plots.
 
 use polypath_wire::{Duration, Instant, PathId, Rate};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ pub enum Observation {
         /// Why.
         reason: DropReason,
     },
-    /// The path leads through a bottleneck of its own, or through that of another, as is held from now on.
+    /// From now on the path is taken to have a bottleneck of its own, or to share another's.
     Bottleneck {
         /// The first path that leads through it.
         of: PathId,

@@ -33,7 +33,7 @@ pub(crate) struct Engine {
     pub(super) views: PathMap<PathView>,
     pub(super) controller: Box<dyn Controller>,
     pub(super) policy: Box<dyn LossPolicy>,
-    /// The tail of this path is to be probed.
+    /// The tail of this path must be probed.
     pub(super) probe: Option<PathId>,
     /// Timeouts on any path since anything was delivered.
     pub(super) stalled: u32,

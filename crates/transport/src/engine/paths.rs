@@ -99,7 +99,7 @@ impl Engine {
         self.refresh(now, path);
     }
 
-    /// Whether the peer is at the other end of `path` is to be proved: no data goes there before.
+    /// The peer must prove that it is at the other end of `path`: no data goes there before.
     pub(crate) fn distrust(&mut self, now: Instant, path: PathId) {
         self.views[path].state = PathState::Unproved;
         self.refresh(now, path);

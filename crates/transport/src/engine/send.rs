@@ -200,12 +200,12 @@ impl Engine {
         }
     }
 
-    /// The path whose tail is to be probed; it is asked for once.
+    /// The path whose tail must be probed; it is asked for once.
     pub(crate) fn take_probe(&mut self) -> Option<PathId> {
         self.probe.take()
     }
 
-    /// Whether a tail is to be probed.
+    /// Whether a tail must be probed.
     #[inline]
     pub(crate) fn wants_probe(&self) -> bool {
         self.probe.is_some()

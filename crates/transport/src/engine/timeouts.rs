@@ -169,7 +169,7 @@ impl Engine {
         }
     }
 
-    /// Nothing was heard of `path` for so long that its tail is probed.
+    /// `path` was silent for too long: its tail is probed.
     pub(crate) fn on_tail_timeout(&mut self, path: PathId) {
         if self.views[path].state == PathState::Active && self.lanes[path].flight.is_outstanding() {
             self.probe = Some(path);

@@ -87,7 +87,7 @@ struct Path {
     receipts: Receipts,
     /// When the latest left that was lost there.
     lost_of: Option<Instant>,
-    /// The peer is to be asked for a report.
+    /// A report must be requested from the peer.
     ask: bool,
 }
 

@@ -72,9 +72,9 @@ pub(crate) struct Bandwidth {
     has_trains: bool,
     /// Largest rate of late.
     best: WindowedMin<Reverse<Rate>>,
-    /// The last rate that tells of the path.
+    /// The last rate that measures the path.
     latest: Option<Rate>,
-    /// Some sample that tells of the path was of a segment behind which more waited.
+    /// Some sample that measures the path was of a segment behind which more waited.
     was_asked_for_more: bool,
 }
 
@@ -121,7 +121,7 @@ impl Bandwidth {
         Some(rate)
     }
 
-    /// The last sample that tells of the path: unlike the estimate it follows a rate that falls within a round trip.
+    /// The last sample that measures the path: unlike the estimate it follows a rate that falls within a round trip.
     pub(crate) fn latest(&self) -> Option<Rate> {
         self.latest
     }

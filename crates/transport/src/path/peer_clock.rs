@@ -17,7 +17,7 @@ struct Told {
     by: PathId,
     /// Its round trip, nanoseconds.
     trip: i64,
-    /// What is to be added to a forward delay.
+    /// What to add to a forward delay.
     offset: i64,
 }
 

@@ -81,7 +81,7 @@ impl AckClock {
         self.haste = Haste::Now;
     }
 
-    /// Whether a segment came that no acknowledgment tells of yet.
+    /// Whether a segment came that no acknowledgment covers yet.
     pub(crate) fn waits(&self) -> bool {
         self.untold > 0
     }
@@ -97,7 +97,7 @@ impl AckClock {
         self.round_trip.add(now, now.since(sent), MEMORY);
     }
 
-    /// When an acknowledgment is due, if anything is to be acknowledged; a single segment waits for `delay` at most.
+    /// When an acknowledgment is due, if something is unacknowledged; a single segment waits for `delay` at most.
     pub(crate) fn due(&self, rules: &Thinning, delay: Duration) -> Option<Instant> {
         let delay = self.patience().min(delay);
         let enough = self.untold >= rules.every;

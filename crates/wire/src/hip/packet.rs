@@ -40,7 +40,7 @@ impl Packet {
         })
     }
 
-    /// Appends `param`, whose type is not below that of the last one.
+    /// Appends `param`, whose type is not below the last one's.
     pub fn push(&mut self, param: Param) {
         debug_assert!(self.params.last().is_none_or(|last| last.kind() <= param.kind()));
         self.params.push(param);

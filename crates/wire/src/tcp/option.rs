@@ -66,7 +66,7 @@ impl<'a> Iterator for TcpOptionsIter<'a> {
     }
 }
 
-/// Reads one option: kind, length (checked to be that of `bytes`), data.
+/// Reads one option: kind, length (which `bytes` must have), data.
 fn parse(bytes: &[u8]) -> Result<TcpOption<'_>, WireError> {
     let bad = |field, need| Err(WireError::new(WHAT, field, need, bytes.len()));
     let (kind, data) = (bytes[0], &bytes[2..]);

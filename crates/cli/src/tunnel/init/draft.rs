@@ -13,13 +13,13 @@ use crate::made::Made;
 /// What is written beside a file, on the disk already. Dropping it leaves nothing behind.
 pub struct Draft {
     text: NamedTempFile,
-    /// Where it is to be.
+    /// Where to write it.
     file: PathBuf,
     made: Made,
 }
 
 impl Draft {
-    /// Writes `text` beside `file`. What a link leads to is to be replaced, not the link.
+    /// Writes `text` beside `file`. The target of a link is replaced, not the link.
     pub fn write(file: &Path, text: &str) -> Result<Self, Failure> {
         Self::new(file, text).map_err(|e| Failure::unwritten(file, &e))
     }

@@ -20,7 +20,7 @@ use super::host::{Host, hosts, plug, shell, wait};
 
 const ADDRESSES: [&str; 2] = ["10.99.0.2", "10.99.0.1"];
 const NETS: [&str; 2] = ["192.0.2", "192.0.3"];
-/// No byte for so long: the connection is stuck.
+/// After this long without a byte the connection is stuck.
 const STUCK: Duration = Duration::from_secs(40);
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -307,7 +307,7 @@ fn take(mut end: TcpStream) -> io::Result<u64> {
     Ok(got)
 }
 
-/// Both ends heard that it is over: one of their threads of an error, which is told once.
+/// Both ends heard that it is over; one of their threads had an error, which is reported once.
 fn assert_reset(ended: &[io::Result<u64>], context: &str) {
     let stuck = |end: &io::Result<u64>| {
         let kind = end.as_ref().err().map(io::Error::kind);

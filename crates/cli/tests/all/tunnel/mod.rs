@@ -179,7 +179,7 @@ fn tells(host: &Host) {
     let reload = ["reload", "--socket", socket.to_str().unwrap()];
     assert!(lines.next().unwrap().unwrap().ends_with(last["text"].as_str().unwrap()));
     assert!(host.run(host.command(&reload)).status.success());
-    assert!(lines.next().unwrap().unwrap().contains("configuration"), "a reload is told");
+    assert!(lines.next().unwrap().unwrap().contains("configuration"), "a reload is reported");
     follower.kill().unwrap();
     follower.wait().unwrap();
 }
@@ -219,7 +219,7 @@ fn follows(host: &Host) {
     }
 }
 
-/// One is told to end by a command, the other by a signal; nothing is left of either.
+/// One ends by a command, the other by a signal; nothing is left of either.
 fn ends(router: &mut Host, server: &mut Host) {
     let socket = router.socket();
     let follow = || {

@@ -10,7 +10,7 @@ use super::silence::restart;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// A datagram of `flow` with this number and so many bytes in all.
+/// A datagram of `flow` with this number and this many bytes in all.
 pub fn packet(flow: u16, number: u64, len: usize) -> Bytes {
     let [src, dst] = [[10, 9, 0, 1], [10, 9, 0, 2]].map(Into::into);
     let mut packet = vec![0; len];

@@ -228,7 +228,7 @@ impl Updates {
         self.pending.retain(|pending| other(&pending.what));
     }
 
-    /// Nothing is to be proved about the path with that inbound SPI any more.
+    /// The path with that inbound SPI needs no proof any more.
     pub(super) fn forget_path(&mut self, path: u32) {
         self.pending.retain(|pending| match pending.what {
             What::Answer { inbound, .. } | What::Check { inbound, .. } => inbound != path,
@@ -281,7 +281,7 @@ impl Updates {
         })
     }
 
-    /// The path that we asked for on `route`: the SPI that we will receive on, and where its keys are to be drawn.
+    /// The path that we asked for on `route`: the SPI that we will receive on, and where its keys are drawn.
     pub fn asked_on(&self, route: Route) -> Option<(u32, usize)> {
         self.pending.iter().find_map(|p| match p.what {
             What::Request { request: Request::Add(to), inbound, index, .. } if to == route => {

@@ -302,7 +302,7 @@ impl Association {
     }
 
     /// Where an UPDATE goes for the `tries`-th time beyond the first: what is not about one route, by all paths in turn, and
-    /// where a path is to be.
+    /// where a path is wanted.
     fn way(&self, pending: &Pending, tries: u32) -> Route {
         let avoided = match pending.request() {
             Some(Request::Announce | Request::Rekey { .. }) => None,

@@ -32,7 +32,7 @@ fn ack(c: &mut Cubic, wait: Duration, rtt: Duration) {
     c.on_ack(c.last + wait, &sample);
 }
 
-/// Acknowledgments, a window in each round trip, for so long. Then the window in segments.
+/// Acknowledgments, a window in each round trip, for this long. Returns the window in segments.
 fn run(c: &mut Cubic, rtt_ms: u64, seconds: f64) -> f64 {
     let (rtt, end) = (Duration::from_millis(rtt_ms), c.last + Duration::from_secs_f64(seconds));
     while c.last < end {

@@ -69,7 +69,7 @@ impl Losses {
         self.part * self.part
     }
 
-    /// A loss episode began. All that was in flight is taken to be lost where nothing came back: that tells of an outage, and
+    /// A loss episode began. All that was in flight is taken to be lost where nothing came back: that is an outage, and
     /// what was counted is forgotten.
     pub(super) fn on_loss(&mut self, now: Instant, cause: LossCause) {
         self.last = now;

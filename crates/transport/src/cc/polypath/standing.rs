@@ -241,7 +241,7 @@ mod tests {
             Self { standing: Standing::new(MS(10)), now: Instant::ZERO, load, steps: Vec::new() }
         }
 
-        /// For so long packets wait what `wait` says by the bytes that were given up.
+        /// How long packets wait what `wait` says by the bytes that were given up.
         fn run(&mut self, ms: u64, wait: impl Fn(u64) -> u64) {
             for _ in 0..ms {
                 self.now += MS(1);

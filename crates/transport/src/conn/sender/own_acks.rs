@@ -121,7 +121,7 @@ impl Sender {
         self.own_acks.iter_mut().for_each(|own| own.forget(offset, len));
     }
 
-    /// After `ack` was taken: what it tells of the path that it came by.
+    /// After `ack` was taken: what it says about the path that it came by.
     #[inline]
     pub(super) fn hear_own(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) {
         let own = self.own_acks.get_mut(ack.path).filter(|own| !own.sent.is_empty() && ack.route == ack.path);

@@ -34,7 +34,7 @@ impl Sender {
         engine.there(self.map.reneged()?)
     }
 
-    /// Nothing was heard of `path` for so long that its tail is probed, unless something is to be sent again anyway.
+    /// `path` was silent for too long: its tail is probed, unless something must be sent again anyway.
     pub(crate) fn on_tail_timeout(&self, path: PathId, engine: &mut Engine) {
         if !self.map.has_lost() {
             engine.on_tail_timeout(path);

@@ -47,7 +47,7 @@ impl StreamMap {
         }
     }
 
-    /// An acknowledgment of everything below `una` and of `blocks` came on `path`: what it tells of there.
+    /// An acknowledgment of everything below `una` and of `blocks` came on `path`: what it covers there.
     #[inline]
     pub(crate) fn vouch(&self, path: PathId, una: u64, blocks: &[(u64, u64)], engine: &mut Engine) {
         let covers = |transmission: &Transmission| {

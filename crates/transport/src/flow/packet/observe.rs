@@ -1,4 +1,4 @@
-//! What a flow of packets tells of itself.
+//! What a flow of packets reports.
 
 use polypath_wire::{Duration, PathId};
 

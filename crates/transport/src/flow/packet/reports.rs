@@ -37,7 +37,7 @@ impl Sent {
         self.clock
     }
 
-    /// The peer counted `marked` of them: how many more than at the last report. A late report tells of none.
+    /// The peer counted `marked` of them: how many more than at the last report. A late report counts none.
     fn marks(&mut self, marked: u32) -> u32 {
         let more = marked.wrapping_sub(self.marked);
         match more as i32 {

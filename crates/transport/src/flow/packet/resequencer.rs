@@ -99,7 +99,7 @@ impl Resequencer {
         self.delays.remove(path);
     }
 
-    /// Takes the packet `number`. `previous` is that of its flow before, if anybody is to wait for it, and whether it has
+    /// Takes the packet `number`. `previous` is the number before it in its flow, if anybody should wait for it, and whether it has
     /// not come.
     pub(super) fn insert(
         &mut self,

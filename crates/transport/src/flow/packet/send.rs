@@ -21,7 +21,7 @@ pub(super) const ASK: u64 = u64::MAX;
 /// Packets wait no longer for a quick path than this, on top of what they may anyway: CoDel's interval.
 const LONGEST_DETOUR: Duration = Duration::from_millis(100);
 
-/// For so long a path counts as one that loses packets after it lost one.
+/// How long a path counts as one that loses packets, after a loss.
 const LOSSY: Duration = Duration::from_secs(10);
 
 impl PacketFlow {

@@ -4,8 +4,8 @@ use super::Flight;
 use crate::path::transmission::{Fate, Transmission};
 
 impl Flight {
-    /// The acknowledgment, which came on the path itself, tells of what `covers` says. Whatever arrived there before what
-    /// it tells of has been acknowledged there before, so it is evidence about the ones in between. What only faster
+    /// The acknowledgment, which came on the path itself, covers what `covers` says. Whatever arrived there before what
+    /// it covers has been acknowledged there before, so it is evidence about the ones in between. What only faster
     /// paths covered so far is not: the news of those is still on its way. Nor is what left on another path too.
     #[inline]
     pub(crate) fn vouch(&mut self, covers: impl Fn(&Transmission) -> bool) {

@@ -68,7 +68,7 @@ fn data_outside_the_window() {
     let outside = drops(&mut pair, SERVER, DropReason::OutsideWindow);
     let old = drops(&mut pair, SERVER, DropReason::Duplicate);
     assert_eq!((outside, old), (3, 1));
-    assert!(pair.times(SERVER, |f| f.has(TcpFlags::ACK)).len() >= 4, "each is told where we are");
+    assert!(pair.times(SERVER, |f| f.has(TcpFlags::ACK)).len() >= 4, "each hears where we are");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn a_retransmission_gives_no_false_round_trip() {
 }
 
 /// RFC 2018 §8: a receiver may take back what it reported; nothing is lost by it. None of the first ten
-/// segments arrives, and yet it is told that the last five did.
+/// segments arrives, and yet it reports that the last five did.
 #[test]
 fn a_receiver_that_reneges() {
     for loss in [LossConfig::Rack(Default::default()), LossConfig::Sack(ThresholdConfig { threshold: 3 })] {
@@ -295,7 +295,7 @@ fn every_tail_of_several_paths_is_probed() {
     );
 }
 
-/// RFC 2018 §4: data tells of what came early where it leaves room; duplicates such segments are not (RFC 5681 §2).
+/// RFC 2018 §4: data segments report what came early where they have room; duplicates such segments are not (RFC 5681 §2).
 #[test]
 fn data_tells_of_what_came_early_if_there_is_room() {
     let loss = LossConfig::Dupack(Default::default());

@@ -99,7 +99,7 @@ fn duplication_sends_everything_on_every_route() {
     pair.run_for(ms(200));
     let stats = [0, 1].map(|p| pair.end(CLIENT).path_stats(PathId(p)));
     assert!(stats.iter().all(|s| s.in_flight == 0 && s.retransmissions == 0), "{stats:?}");
-    // Each route is told of what came on it: no timeout, no loss, round trips of its own.
+    // Each route hears of what came on it: no timeout, no loss, round trips of its own.
     assert_eq!(pair.end(CLIENT).stats().timeouts, 0);
     // Equation (3): 10 ms there and 12.5 back on average, 15 there; the first sample knows one way back.
     let [fast, slow] = stats.map(|s| s.srtt.expect("both were measured"));
@@ -216,7 +216,7 @@ fn r_m_tcp_estimates_every_route_whichever_way_acknowledgments_take() {
     }
 }
 
-/// A path stands still for so long that the other goes on alone; then the other dies. What it carried alone follows on the
+/// A path stands still until the other goes on alone; then the other dies. What it carried alone follows on the
 /// first once that is open again, not after a timeout, which is not due before a minute; in pieces where its segments are shorter.
 #[test]
 fn a_path_that_was_full_gets_the_copies_that_it_missed() {
