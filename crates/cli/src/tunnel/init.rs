@@ -16,7 +16,7 @@ use polypath_wire::hip::Hit;
 
 use draft::Draft;
 
-use super::wrong;
+use super::{service, wrong};
 use crate::args::{InitArgs, KeyAlgorithm};
 use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
@@ -57,7 +57,13 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     let calls = peer.as_ref().is_some_and(|(_, addresses)| !addresses.is_empty());
     if exists && !calls {
-        eprintln!("start it here and there with: polypath up");
+        match service::has_config(&args.config) {
+            true => eprintln!(
+                "start it here with: systemctl enable --now polypath (its log: journalctl -u polypath); there likewise, or \
+                 without the package with: polypath up"
+            ),
+            false => eprintln!("start it here and there with: polypath up"),
+        }
         return Ok(());
     }
     eprintln!("on the other host:");

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod abort;
+mod check;
 mod full;
+mod hints;
 mod host;
 mod incidents;
 mod init;

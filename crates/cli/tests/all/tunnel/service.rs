@@ -377,6 +377,15 @@ fn of_a_daemon_that_hangs_it_is_said_what_to_do() {
 }
 
 #[test]
+fn a_mistake_is_not_tried_again_and_other_failures_after_longer_and_longer_pauses() {
+    for line in
+        ["Restart=on-failure", "RestartPreventExitStatus=2", "RestartSteps=5", "RestartMaxDelaySec=10"]
+    {
+        assert!(UNIT.lines().any(|other| other == line), "{line}");
+    }
+}
+
+#[test]
 fn a_service_without_a_configuration_is_not_skipped_in_silence() {
     assert!(UNIT.contains("\nAssertPathExists=/etc/polypath/polypath.toml\n"));
     assert!(!UNIT.contains("ConditionPathExists"), "a start that is skipped succeeds");
