@@ -250,7 +250,7 @@ pub struct LogArgs {
     #[arg(long, short)]
     pub follow: bool,
     /// Print at most this many of the stored lines
-    #[arg(long, short = 'n', value_name = "N", value_parser = number)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = number, allow_negative_numbers = true)]
     pub lines: Option<usize>,
     /// Print a line of JSON for each
     #[arg(long)]
@@ -352,7 +352,7 @@ pub enum PathsCommand {
         #[arg(value_name = "IFACE")]
         interface: String,
         /// The rate, for example 10M, or none
-        #[arg(value_name = "RATE")]
+        #[arg(value_name = "RATE", allow_hyphen_values = true)]
         rate: MaybeLimit,
     },
     /// Use these interfaces first, the others for overflow only; without names all alike

@@ -91,6 +91,7 @@ pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, F
         let failure = Failure::refused(&error);
         match error {
             ControlError::Nobody(socket) => failure.help(nobody(&socket)),
+            ControlError::Occupied(_) => failure.help("--socket names the daemon's [control] socket"),
             ControlError::Silent(_) => failure.help(
                 "it is busy, stopped or hangs: systemd starts a service again that hangs for 30 s; without systemd, `kill -9` ends it",
             ),
