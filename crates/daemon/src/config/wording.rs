@@ -116,7 +116,7 @@ fn number(said: &str, key: &str) -> Option<(String, String)> {
 }
 
 /// The known name that is most like `name`, if one is.
-pub(crate) fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |other: &str| strsim::normalized_damerau_levenshtein(name, other);
     let best = known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     best.filter(|best| likeness(best) > 0.5)

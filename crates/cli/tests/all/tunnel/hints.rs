@@ -51,6 +51,15 @@ fn hints_name_the_service_where_it_is_installed_and_only_there() {
 }
 
 #[test]
+fn an_interface_that_init_does_not_find_is_answered_with_the_nearest() {
+    let Some([router, _server]) = hosts() else { return };
+    let init = ["init", "polypath.toml", "--identity", "identity.pem", "--yes", "--only", "eht0"];
+    let said = String::from_utf8(router.run(router.command(&init)).stderr).unwrap();
+    let parts = ["no interface fits \"eht0\" now: did you mean \"eth0\"?", "no interface carries paths"];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+}
+
+#[test]
 fn who_misspells_one_of_several_is_told_the_nearest() {
     let Some([mut router, _server]) = hosts() else { return };
     router.init(&[]);

@@ -283,7 +283,11 @@ fn an_unknown_user_or_group_or_an_impossible_socket_is_named_with_its_line() {
     let Some([router, _server]) = hosts() else { return };
     router.init(&[]);
     for (key, status, parts) in [
-        ("user = \"nobody-here\"", 2, ["daemon.user: there is no user nobody-here", "help: adduser"]),
+        (
+            "user = \"nobody-here\"",
+            2,
+            ["there is no user nobody-here", "help: did you mean nobody? Otherwise: adduser"],
+        ),
         ("group = \"none-here\"", 2, ["control.group: there is no group none-here", "help: addgroup"]),
         ("socket = \"none/here\"", 3, ["control.socket: ", "help: make its directory"]),
         (
