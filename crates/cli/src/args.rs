@@ -33,8 +33,8 @@ pub use record::RecordArgs;
 pub use trace::TraceArgs;
 #[cfg(feature = "daemon")]
 pub use tunnel::{
-    Detail, DownArgs, InitArgs, LogArgs, PathsArgs, PathsCommand, PeersArgs, ReloadArgs, StatusArgs,
-    TestbedCommand, TunnelCommand, UpArgs,
+    CONFIG, CheckConfigArgs, Detail, DownArgs, InitArgs, LogArgs, PathsArgs, PathsCommand, PeersArgs,
+    ReloadArgs, StatusArgs, TestbedCommand, TunnelCommand, UpArgs,
 };
 
 const EXAMPLES: &str = "\
@@ -45,6 +45,7 @@ Examples:
   polypath receive --allow HIT                   take files from that host
   polypath send big.iso photos HIT@192.0.2.1     send a file and a directory there
   polypath init                                  prepare this host for other programs' connections
+  polypath check                                 see what `up` would do, or what is wrong
   polypath up                                    carry them over all links until stopped
   polypath lab list                              the experiments there are
   polypath lab run foundation/two_paths          run one and check what it expects

@@ -15,6 +15,8 @@ mod made;
 mod pages;
 #[cfg(feature = "lab")]
 mod record;
+#[cfg(feature = "daemon")]
+mod scenarios;
 mod table;
 mod target;
 #[cfg(feature = "curl")]

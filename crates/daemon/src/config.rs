@@ -34,7 +34,7 @@ pub use error::{ConfigError, Place};
 pub(crate) use reached::with_port;
 pub use reached::{EXAMPLE as ADDRESS_EXAMPLE, wrong_address};
 pub use transport::Transport;
-pub use wording::TAG_SOURCE;
+pub use wording::{TAG_SOURCE, similar};
 
 /// Where the control socket is if nobody says otherwise.
 pub const SOCKET: &str = "/run/polypath/control.sock";

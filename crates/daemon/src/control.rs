@@ -4,7 +4,9 @@
 mod socket;
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream as Blocking;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -206,7 +208,9 @@ async fn reply(mut stream: UnixStream, answer: Answer) -> io::Result<()> {
 
 /// Asks the daemon that answers at `path`.
 pub fn ask(path: &Path, command: &Command) -> Result<Answer, ControlError> {
+    let is_file = || fs::metadata(path).is_ok_and(|found| !found.file_type().is_socket());
     let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::ConnectionRefused if is_file() => ControlError::Occupied(path.to_owned()),
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ControlError::Nobody(path.to_owned()),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ControlError::Ended(path.to_owned()),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ControlError::Silent(path.to_owned()),
@@ -239,7 +243,6 @@ pub fn ended(path: &Path, patience: Duration) -> Result<(), ControlError> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -383,6 +386,7 @@ mod tests {
         for path in [&file, &link, &dir.path().to_owned()] {
             let refused = ControlSocket::bind(path, Askers::default()).err().unwrap();
             let told = refused.to_string();
+            assert!(matches!(ask(path, &Command::Status), Err(ControlError::Occupied(_))), "{told}");
             assert!(matches!(refused, ControlError::Occupied(_)) && refused.help().is_some(), "{told}");
             assert!(told.contains(path.to_str().unwrap()), "{told}");
         }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use polypath_node::Choice;
 use polypath_node::addresses::{Address, usable};
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
 use crate::quota::QuotaStatus;
 use crate::view::View;
 
@@ -54,22 +56,34 @@ impl InterfaceStatus {
 impl View {
     /// The interfaces with usable addresses, but for the tunnel.
     pub(crate) fn interfaces(&self) -> Vec<InterfaceStatus> {
-        let (all, choice, tunnel) = (usable().unwrap_or_default(), self.choice.now(), self.device.name());
-        let of = |(name, addresses): (String, Vec<IpAddr>)| InterfaceStatus {
-            used: match () {
-                () if !choice.admits_device(&name) => Use::Excluded,
-                () if choice.is_backup(&name) => Use::Backup,
-                () if choice.spills(&name) => Use::Spill,
-                () => Use::Used,
-            },
-            limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),
-            quota: self.quotas.of(&name),
-            why: None,
-            name,
-            addresses,
-        };
-        devices(&all).into_iter().filter(|(name, _)| *name != tunnel).map(of).collect()
+        let all = by_choice(&self.choice.now(), &self.device.name());
+        all.into_iter().map(|one| InterfaceStatus { quota: self.quotas.of(&one.name), ..one }).collect()
     }
+}
+
+impl Config {
+    /// The interfaces with usable addresses, but for the tunnel, and what each would be for.
+    pub fn interfaces(&self) -> Vec<InterfaceStatus> {
+        by_choice(&self.paths.choice(None), &self.tunnel.name)
+    }
+}
+
+fn by_choice(choice: &Choice, tunnel: &str) -> Vec<InterfaceStatus> {
+    let all = usable().unwrap_or_default();
+    let of = |(name, addresses): (String, Vec<IpAddr>)| InterfaceStatus {
+        used: match () {
+            () if !choice.admits_device(&name) => Use::Excluded,
+            () if choice.is_backup(&name) => Use::Backup,
+            () if choice.spills(&name) => Use::Spill,
+            () => Use::Used,
+        },
+        limit_mbps: choice.rates.get(&name).map(|rate| rate.0 as f64 / 1e6),
+        quota: None,
+        why: None,
+        name,
+        addresses,
+    };
+    devices(&all).into_iter().filter(|(name, _)| name != tunnel).map(of).collect()
 }
 
 /// The addresses of each interface but loopback.

@@ -62,6 +62,16 @@ impl LeaseError {
     }
 }
 
+impl Config {
+    /// Whether there is an address for each peer. Nothing is written.
+    pub fn check_leases(&self) -> Result<(), LeaseError> {
+        let Some(network) = self.tunnel.assign else { return Ok(()) };
+        let file = self.daemon.state.join(FILE);
+        let unkept = |source| LeaseError::Unkept { file: file.display().to_string(), source };
+        give(self, network, state::peek(&file).map_err(unkept)?).map(drop)
+    }
+}
+
 /// The configuration with a prefix for each peer that has none: an address of its own, the same as ever.
 pub(crate) fn assign(config: &Config) -> Result<Config, LeaseError> {
     let Some(network) = config.tunnel.assign else { return Ok(config.clone()) };
@@ -143,7 +153,11 @@ mod tests {
 
     /// What is behind the peers now, and kept.
     fn given(network: &str, state: &Path, peers: &[u8]) -> Result<Vec<String>, String> {
-        let config = assign(&config(network, state, peers)).map_err(|error| error.to_string())?;
+        let config = config(network, state, peers);
+        let checked = config.check_leases().map_err(|error| error.to_string());
+        let config = assign(&config).map_err(|error| error.to_string());
+        assert_eq!(checked.as_ref().err(), config.as_ref().err());
+        let config = config?;
         Ok(config.prefixes().iter().map(IpNet::to_string).collect())
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tracing::{info, warn};
 
-use crate::config::{Config, Paths};
+use crate::config::{Config, Paths, similar};
 use crate::daemon::Daemon;
 use crate::device::Device;
 use crate::interfaces::{InterfaceStatus, Use, devices};
@@ -59,7 +59,13 @@ impl PathsError {
             Self::Unknown { all, .. } if all.is_empty() => {
                 "none has a usable address: see `ip address`".into()
             }
-            Self::Unknown { all, .. } => format!("those with a usable address: {}", all.join(", ")),
+            Self::Unknown { name, all } => {
+                let usable = all.join(", ");
+                match similar(name, all.iter().map(String::as_str)) {
+                    Some(meant) => format!("did you mean {meant}? Those with a usable address: {usable}"),
+                    None => format!("those with a usable address: {usable}"),
+                }
+            }
             Self::Loopback(_) | Self::Tunnel(_) => {
                 "name an interface that leads to the Internet: `polypath paths` lists them".into()
             }
@@ -73,7 +79,23 @@ impl PathsError {
 impl Config {
     /// What it says of interfaces, with `device`, the tunnel, left out, and of what leaves over them.
     pub(crate) fn choice(&self, device: &Device) -> Choice {
-        Choice { mark: self.tunnel.kill_switch.then_some(MARK), ..self.paths.choice(device.index) }
+        Choice { mark: self.tunnel.kill_switch.then_some(MARK), ..self.paths.choice(Some(device.index)) }
+    }
+
+    /// What `[paths]` names in vain now, which may be a mistake, and whether none of `interfaces` carries paths.
+    pub fn doubts(&self, interfaces: &[InterfaceStatus]) -> Vec<String> {
+        let in_vain = |(key, one): (_, String)| {
+            let meant = similar(&one, interfaces.iter().map(|one| one.name.as_str()));
+            let meant = meant.map(|meant| format!(": did you mean {meant:?}?")).unwrap_or_default();
+            format!("[paths] {key}: no interface fits {one:?} now{meant}")
+        };
+        let mut doubts: Vec<_> = self.paths.unmatched().into_iter().map(in_vain).collect();
+        if interfaces.iter().all(|interface| interface.used == Use::Excluded) {
+            let why =
+                if interfaces.is_empty() { "none has a usable address" } else { "[paths] excludes all" };
+            doubts.push(format!("no interface carries paths: {why} (`polypath check` lists them)"));
+        }
+        doubts
     }
 }
 
@@ -96,11 +118,11 @@ impl Paths {
         lists.into_iter().flat_map(of_list).collect()
     }
 
-    fn choice(&self, tunnel: u32) -> Choice {
+    pub(crate) fn choice(&self, tunnel: Option<u32>) -> Choice {
         Choice {
             only: self.include.clone(),
             except: self.exclude.clone(),
-            never: Some(tunnel),
+            never: tunnel,
             backup: self.backup.clone(),
             prefer: self.prefer.clone(),
             rates: self.limit.iter().map(|(name, limit)| (name.clone(), limit.0)).collect(),
@@ -151,13 +173,7 @@ impl PathsChange {
 impl Daemon {
     /// Warns of what `[paths]` names in vain, which may be a mistake, and if nothing carries paths now.
     pub fn look_over_paths(&self) -> Vec<String> {
-        let in_vain = |(key, one)| format!("[paths] {key}: no interface fits {one:?} now");
-        let mut warnings: Vec<_> = self.config().paths.unmatched().into_iter().map(in_vain).collect();
-        let all = self.view.interfaces();
-        if all.iter().all(|interface| interface.used == Use::Excluded) {
-            let why = if all.is_empty() { "none has a usable address" } else { "[paths] excludes all" };
-            warnings.push(format!("no interface carries paths: {why} (`polypath paths` lists them)"));
-        }
+        let warnings = self.config().doubts(&self.view.interfaces());
         warnings.iter().for_each(|warning| warn!("{warning}"));
         warnings
     }
@@ -168,7 +184,7 @@ impl Daemon {
         let names: Vec<_> =
             interfaces.iter().filter(|one| one.carries()).map(|one| one.name.clone()).collect();
         let key = if paths.include.is_empty() { "exclude" } else { "include" };
-        match names.is_empty() || leaves_paths(&interfaces, &paths.choice(self.view.device.index)) {
+        match names.is_empty() || leaves_paths(&interfaces, &paths.choice(Some(self.view.device.index))) {
             true => Ok(()),
             false => Err(ReloadError::NoPaths { key, names }),
         }
@@ -239,7 +255,7 @@ mod tests {
     #[test]
     fn what_is_added_is_used_though_excluded_and_what_is_removed_is_not_though_included() {
         let config = Paths { include: vec!["eth*".into()], exclude: vec!["eth1".into()], ..Paths::default() };
-        let mut choice = config.choice(0);
+        let mut choice = config.choice(None);
         let change = |choice: &mut Choice, change: PathsChange| change.apply(choice);
         change(&mut choice, PathsChange::Add(vec!["eth1".into(), "wwan0".into()]));
         assert!(["eth0", "eth1", "wwan0"].iter().all(|name| choice.admits_device(name)));

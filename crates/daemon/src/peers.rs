@@ -250,7 +250,13 @@ impl Peer {
         let in_vain = self.link.in_vain().filter(|_| has_addresses);
         in_vain.unwrap_or_else(|| match has_addresses {
             true => "not called yet".to_owned(),
-            false => "it has no addresses here, and has not called".to_owned(),
+            false => match self.link.absence().left {
+                Some(at) => {
+                    let ago = at.elapsed().as_secs();
+                    format!("the association ended {ago} s ago; the peer has no addresses here, and has not called since")
+                }
+                None => "it has no addresses here, and has not called".to_owned(),
+            },
         })
     }
 
@@ -405,6 +411,15 @@ mod tests {
         assert!(link.in_vain().unwrap().starts_with("no route, for "));
         link.came();
         assert_eq!(link.in_vain(), None);
+    }
+
+    #[test]
+    fn of_a_peer_that_was_there_it_is_said_since_when_it_is_not() {
+        let peers = Peers::new(&[peer(1, &[])], &ConnectionConfig::default(), 0);
+        let peer = peers.with_hit(Hit([1; 16])).unwrap();
+        assert!(!peer.why_absent().contains("ago"), "{}", peer.why_absent());
+        peer.link.left();
+        assert!(peer.why_absent().starts_with("the association ended 0 s ago; "), "{}", peer.why_absent());
     }
 
     #[test]

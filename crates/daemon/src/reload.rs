@@ -66,7 +66,7 @@ impl ReloadError {
         match self {
             Self::Fixed { keys } => format!(
                 "nothing was changed: put {} back, or restart the daemon, which resets all connections: \
-                 `systemctl restart polypath`, or `polypath down` and `polypath up`",
+                 `polypath check && systemctl restart polypath`, or `polypath down` and `polypath up`",
                 keys.join(", ")
             ),
             Self::NoPaths { .. } => {

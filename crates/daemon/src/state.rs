@@ -29,10 +29,7 @@ pub(crate) enum Unread {
 
 /// Reads `file`; one that does not exist reads as the default.
 pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Unread> {
-    let text = match fs::read(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
-        text => text?,
-    };
+    let Some(text) = text(file)? else { return Ok(T::default()) };
     serde_json::from_slice(&text).map_err(|why| {
         let aside = file.with_extension("broken");
         match fs::rename(file, &aside) {
@@ -40,6 +37,18 @@ pub(crate) fn load<T: DeserializeOwned + Default>(file: &Path) -> Result<T, Unre
             Err(error) => error.into(),
         }
     })
+}
+
+/// The same, but one that cannot be understood stays, and reads as the default.
+pub(crate) fn peek<T: DeserializeOwned + Default>(file: &Path) -> io::Result<T> {
+    Ok(text(file)?.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
+}
+
+fn text(file: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        text => text.map(Some),
+    }
 }
 
 /// Replaces `file` at once, or leaves it as it is. Its directory may be another user's: no link in it is followed, and what root
@@ -95,10 +104,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("a.json");
         fs::write(&file, "{").unwrap();
+        assert_eq!(peek::<Vec<u8>>(&file).unwrap(), Vec::<u8>::new());
         assert!(matches!(load::<Vec<u8>>(&file), Err(Unread::Broken { .. })));
         assert!(!file.exists() && dir.path().join("a.broken").exists());
         fs::create_dir(&file).unwrap();
-        assert!(matches!(load::<Vec<u8>>(&file), Err(Unread::Os(_))));
+        assert!(matches!(load::<Vec<u8>>(&file), Err(Unread::Os(_))) && peek::<Vec<u8>>(&file).is_err());
         assert!(file.exists());
     }
 }

@@ -1,4 +1,4 @@
-//! The command line of `polypath init`, `up`, `down`, `reload`, `status`, `paths` and `peers`.
+//! The command line of `polypath init`, `check`, `up`, `down`, `reload`, `status`, `paths` and `peers`.
 
 // Doc comments are what `--help` says, where [tunnel] is a table of the configuration.
 #![allow(rustdoc::broken_intra_doc_links)]
@@ -6,11 +6,13 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use polypath_daemon::{Limit, SOCKET};
 
 use super::net;
+use crate::scenarios::{ALL, Scenario};
 
 /// Where the configuration is if nobody says otherwise.
 pub const CONFIG: &str = "/etc/polypath/polypath.toml";
@@ -21,6 +23,9 @@ pub enum TunnelCommand {
     /// Write the configuration of a daemon, or add a peer to it, and print what to run on the other host
     #[command(after_long_help = INIT_EXAMPLES)]
     Init(InitArgs),
+    /// Read a configuration as `up` does, and print what `up` would do with it, or what is wrong
+    #[command(after_long_help = CHECK_HELP)]
+    Check(CheckConfigArgs),
     /// Carry any program's traffic to the hosts behind peers over all links
     #[command(after_long_help = UP_EXAMPLES)]
     Up(UpArgs),
@@ -65,11 +70,17 @@ pub enum TestbedCommand {
     /// Make the hosts and links of a scenario, until Ctrl-C or `polypath testbed down`
     Up {
         /// A scenario of `polypath testbed list`
-        #[arg(value_name = "SCENARIO")]
-        scenario: String,
+        #[arg(value_name = "SCENARIO", value_parser = scenarios())]
+        scenario: &'static Scenario,
     },
     /// Remove the hosts and links of `testbed up`
     Down,
+}
+
+fn scenarios() -> impl TypedValueParser<Value = &'static Scenario> {
+    let names = ALL.iter().map(|one| PossibleValue::new(one.name).help(one.about));
+    PossibleValuesParser::from(names.collect::<Vec<_>>())
+        .try_map(|name| ALL.iter().find(|one| one.name == name).ok_or("no such scenario"))
 }
 
 const INIT_EXAMPLES: &str = "\
@@ -86,6 +97,33 @@ Each host needs an address of its own in the tunnel (--address). Of each peer it
 addresses behind the peer (--behind: the peer's own in the tunnel, and networks that it routes). One of the two hosts also \
 needs the address at which the other is reached (after the @). An existing configuration is kept, and only the peer is \
 added: `polypath reload` loads it. If the configuration has a [peers] directory, the peer gets a file of its own there.";
+
+const CHECK_HELP: &str = "\
+Examples:
+  polypath check                                        /etc/polypath/polypath.toml
+  polypath check && systemctl restart polypath          a restart ends the daemon before it reads anything
+  polypath check my.toml --json | jq .warnings
+
+It reads the configuration, the files of peers and the key with their owners and modes, and looks for the user, the group, the \
+directory of state and that of the control socket. It changes nothing, and a running daemon is not asked. Entries of [paths] that fit no interface \
+are warnings. It does not look at what only a start shows: ports and routes that others have, privileges, names of \
+peers that do not resolve.
+
+Exit status: 0 when `up` would take it, with warnings or without; 2 when something written is wrong, or the files it names; 3 \
+when the system refused to read one.";
+
+#[derive(Args, Debug)]
+pub struct CheckConfigArgs {
+    /// The configuration
+    #[arg(value_name = "CONFIG", default_value = CONFIG)]
+    pub config: PathBuf,
+    /// The user of `polypath up --user`
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    pub json: bool,
+}
 
 const UP_EXAMPLES: &str = "\
 Examples:
@@ -212,7 +250,7 @@ pub struct LogArgs {
     #[arg(long, short)]
     pub follow: bool,
     /// Print at most this many of the stored lines
-    #[arg(long, short = 'n', value_name = "N", value_parser = number)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = number, allow_negative_numbers = true)]
     pub lines: Option<usize>,
     /// Print a line of JSON for each
     #[arg(long)]
@@ -314,7 +352,7 @@ pub enum PathsCommand {
         #[arg(value_name = "IFACE")]
         interface: String,
         /// The rate, for example 10M, or none
-        #[arg(value_name = "RATE")]
+        #[arg(value_name = "RATE", allow_hyphen_values = true)]
         rate: MaybeLimit,
     },
     /// Use these interfaces first, the others for overflow only; without names all alike

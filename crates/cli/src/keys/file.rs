@@ -99,16 +99,21 @@ fn read(file: &Path) -> Result<Zeroizing<String>, Failure> {
     if is_private && !owner::is_trusted(&meta) {
         let name = file.display();
         return Err(Failure::usage(format!("{name} belongs to another user, who may read and change it"))
-            .help(format!("chown root {name}; or make a new identity with: polypath keygen")));
+            .help(format!("chown root {name}; {}", another(file))));
     }
     if is_private && mode & 0o077 != 0 {
         let open = format!("{} can be read or changed by others (mode {mode:04o})", file.display());
-        return Err(Failure::usage(open).help(format!(
-            "chmod 600 {}; if others had access, make a new identity with: polypath keygen",
-            file.display()
-        )));
+        return Err(Failure::usage(open).help(format!("chmod 600 {}; {}", file.display(), another(file))));
     }
     Ok(pem)
+}
+
+/// What to do about a key that others may have.
+fn another(file: &Path) -> String {
+    let name = file.display();
+    format!(
+        "if others had access, polypath keygen --force --out {name} makes another one, whose tag the peers need"
+    )
 }
 
 fn parse_private(file: &Path, pem: &str) -> Result<Identity, Failure> {

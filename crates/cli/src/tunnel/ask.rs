@@ -7,7 +7,7 @@ use std::time::Duration;
 use polypath_daemon::control::{Answer, Command, ControlError, ask, ended};
 use polypath_daemon::{Status, kill_switch};
 
-use super::in_force;
+use super::{in_force, service};
 use crate::args::{DownArgs, ReloadArgs};
 use crate::failure::{Failure, printed};
 
@@ -90,12 +90,8 @@ pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, F
     asked.map_err(|error| {
         let failure = Failure::refused(&error);
         match error {
-            ControlError::Nobody(_) if kill_switch::is_armed() => failure.help(
-                "its kill switch stands: `polypath up` continues behind it, `polypath down --lift-kill-switch` lifts it",
-            ),
-            ControlError::Nobody(_) => {
-                failure.help("`polypath up` starts one; --socket names another one's [control] socket")
-            }
+            ControlError::Nobody(socket) => failure.help(nobody(&socket)),
+            ControlError::Occupied(_) => failure.help("--socket names the daemon's [control] socket"),
             ControlError::Silent(_) => failure.help(
                 "it is busy, stopped or hangs: systemd starts a service again that hangs for 30 s; without systemd, `kill -9` ends it",
             ),
@@ -106,6 +102,20 @@ pub(super) fn explained(asked: Result<Answer, ControlError>) -> Result<Answer, F
             _ => failure,
         }
     })
+}
+
+/// What to do where no daemon answers.
+fn nobody(socket: &Path) -> String {
+    let (up, log) = match service::answers(socket) {
+        true => ("systemctl start polypath", "; `journalctl -u polypath` says why the service ended"),
+        false => ("polypath up", ""),
+    };
+    match kill_switch::is_armed() {
+        true => format!(
+            "its kill switch stands: `{up}` continues behind it, `polypath down --lift-kill-switch` lifts it{log}"
+        ),
+        false => format!("`{up}` starts one{log}; --socket names another one's [control] socket"),
+    }
 }
 
 pub(super) fn other() -> Failure {

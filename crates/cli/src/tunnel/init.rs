@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf, absolute};
 use ipnet::{IpNet, Ipv4Net};
 use polypath_daemon::config::{ADDRESS_EXAMPLE, TAG_SOURCE, wrong_address, wrong_host};
 use polypath_daemon::{Config, ConfigError, IdentityConfig};
-use polypath_node::{Choice, addresses};
+use polypath_node::addresses;
 use polypath_wire::hip::Hit;
 
 use draft::Draft;
 
-use super::wrong;
+use super::{service, wrong};
 use crate::args::{InitArgs, KeyAlgorithm};
 use crate::failure::{Failure, printed};
 use crate::interrupt::Interrupt;
@@ -51,13 +51,19 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     draft.keep(&file)?;
     let done = if exists { "added the peer to" } else { "wrote" };
     eprintln!("{done} {}", file.display());
-    hints(args);
+    hints(args, &config);
     if exists {
         eprintln!("a daemon that runs takes it with: polypath reload");
     }
     let calls = peer.as_ref().is_some_and(|(_, addresses)| !addresses.is_empty());
     if exists && !calls {
-        eprintln!("start it here and there with: polypath up");
+        match service::has_config(&args.config) {
+            true => eprintln!(
+                "start it here with: systemctl enable --now polypath (its log: journalctl -u polypath); there likewise, or \
+                 without the package with: polypath up"
+            ),
+            false => eprintln!("start it here and there with: polypath up"),
+        }
         return Ok(());
     }
     eprintln!("on the other host:");
@@ -82,9 +88,9 @@ fn plan(args: &InitArgs) -> Result<Plan, Failure> {
 }
 
 /// What more there is to do for it, or may be a mistake.
-fn hints(args: &InitArgs) {
-    for pattern in (Choice { only: args.only.clone(), ..Choice::default() }).unmatched() {
-        eprintln!("no interface fits {pattern:?} now");
+fn hints(args: &InitArgs, config: &Config) {
+    if !args.only.is_empty() {
+        config.doubts(&config.interfaces()).iter().for_each(|doubt| eprintln!("{doubt}"));
     }
     if args.behind.iter().any(|net| net.prefix_len() == 0) {
         eprintln!("the other host has to forward and masquerade: docs/operations.md has the commands");

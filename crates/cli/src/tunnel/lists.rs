@@ -1,5 +1,6 @@
 //! `polypath paths` and `polypath peers`: the paths and the peers of a running daemon, and changes of its interfaces.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::IpAddr;
 
@@ -34,11 +35,17 @@ pub fn paths(args: &PathsArgs) -> Result<(), Failure> {
 
 fn change(command: &PathsCommand) -> PathsChange {
     match command.clone() {
-        PathsCommand::Add { interfaces } => PathsChange::Add(interfaces),
-        PathsCommand::Remove { interfaces } => PathsChange::Remove(interfaces),
+        PathsCommand::Add { interfaces } => PathsChange::Add(once_each(interfaces)),
+        PathsCommand::Remove { interfaces } => PathsChange::Remove(once_each(interfaces)),
         PathsCommand::Limit { interface, rate } => PathsChange::Limit(interface, rate.0),
-        PathsCommand::Prefer { interfaces } => PathsChange::Prefer(interfaces),
+        PathsCommand::Prefer { interfaces } => PathsChange::Prefer(once_each(interfaces)),
     }
+}
+
+fn once_each(mut interfaces: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    interfaces.retain(|name| seen.insert(name.clone()));
+    interfaces
 }
 
 fn of_interfaces(status: &Status) -> String {

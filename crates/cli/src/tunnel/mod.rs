@@ -1,6 +1,7 @@
 //! `polypath init`, `up` and what asks a running daemon: other programs' connections over all links.
 
 mod ask;
+mod check;
 mod in_force;
 mod init;
 pub mod journal;
@@ -8,7 +9,9 @@ mod lists;
 mod log;
 mod notify;
 mod own_key;
+mod prepared;
 mod privileges;
+mod service;
 mod state;
 mod status;
 mod testbed;
@@ -18,8 +21,8 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use nix::unistd::User;
-use polypath_daemon::control::{Answer, Askers, Command, ControlError, ControlSocket};
-use polypath_daemon::{Config, ConfigError, Daemon, DaemonError, Place, kill_switch};
+use polypath_daemon::control::{Answer, Askers, Command, ControlSocket};
+use polypath_daemon::{Daemon, DaemonError, LeaseError, Place, kill_switch};
 use polypath_node::events::{self, EventFile, Observer};
 use polypath_transport::RecordFilter;
 use tokio::signal::unix::Signal;
@@ -28,14 +31,15 @@ use tracing_subscriber::prelude::*;
 use crate::args::{Detail, TunnelCommand, UpArgs};
 use crate::failure::{Failure, Status};
 use crate::interrupt::Interrupt;
-use crate::keys;
 use log::Recent;
 use own_key::OwnKey;
+use prepared::{Prepared, no_socket, placed, wrong};
 
 /// Does what the command line says.
 pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
     match command {
         TunnelCommand::Init(args) => init::init(args),
+        TunnelCommand::Check(args) => check::check(args),
         TunnelCommand::Up(args) => up(args),
         TunnelCommand::Down(args) => ask::down(args),
         TunnelCommand::Reload(args) => ask::reload(args),
@@ -50,25 +54,22 @@ pub fn run(command: &TunnelCommand) -> Result<(), Failure> {
 /// Carries connections until it must end.
 fn up(args: &UpArgs) -> Result<(), Failure> {
     privileges::leave_no_core()?;
-    let key = Config::load(&args.config).map_err(wrong)?.identity.key;
-    let place = |keys| move |failure| placed(&args.config, Place::Value(keys), failure);
-    let identity = keys::file::load(&key).map_err(place(["identity", "key"]))?;
-    let config = Config::load_as(&args.config, identity.hit()).map_err(wrong)?;
-    let key = OwnKey::new(&key, identity.hit());
-    let user = match (&config.daemon.user, &args.user) {
-        (Some(name), _) => Some(privileges::user(name).map_err(place(["daemon", "user"]))?),
-        (None, name) => {
-            name.as_deref().map(privileges::user).transpose().map_err(|failure| failure.about("--user"))?
-        }
-    };
+    let Prepared { config, identity, user, group } = Prepared::read(&args.config, args.user.as_deref())?;
+    let key = OwnKey::new(&config.identity.key, identity.hit());
     let said = listen_to_ourselves(args.verbose);
     // Closed last, which `polypath down` waits for: the runtime, which is dropped before it, has the UDP sockets and the device.
     let mut asked = None;
     let interrupt = Interrupt::listen_but_for_hangups()?;
     let hangups = interrupt.hangups()?;
     interrupt.block_on(async {
-        state::prepare(&config, user.as_ref()).map_err(place(["daemon", "state"]))?;
-        let socket = asked.insert(socket(&config, &args.config, user.as_ref())?);
+        state::prepare(&config, user.as_ref())
+            .map_err(|failure| placed(&args.config, Place::Value(["daemon", "state"]), failure))?;
+        let askers = Askers {
+            user: user.as_ref().map(|user| user.uid.as_raw()),
+            group: group.map(|group| group.gid.as_raw()),
+        };
+        let bound = ControlSocket::bind(&config.control.socket, askers);
+        let socket = asked.insert(bound.map_err(|e| no_socket(&args.config, &e))?);
         if user.is_none() {
             privileges::keep_what_is_needed(config.control.group.is_some())?; // before there are other threads
         }
@@ -97,18 +98,6 @@ fn up(args: &UpArgs) -> Result<(), Failure> {
         events.map_or(Ok(()), finish)?;
         ended
     })
-}
-
-/// What is wrong with a configuration, or why it cannot be read.
-fn wrong(error: Box<ConfigError>) -> Failure {
-    let status = if error.refused { Status::System } else { Status::Usage };
-    Failure::with(status, error.to_string())
-}
-
-/// The same failure, of a value of the configuration in `file`.
-fn placed(file: &Path, place: Place, failure: Failure) -> Failure {
-    let (status, help) = (failure.status, failure.remedy().map(str::to_owned));
-    Failure::with(status, ConfigError::refused(file, &place, failure.message().to_owned(), help).to_string())
 }
 
 /// The file of events, as the user who starts it may write it.
@@ -169,23 +158,6 @@ async fn read_again(daemon: &Daemon, key: &OwnKey, config: &Path, hangups: &mut 
     }
 }
 
-/// Where it is asked, by its user and root, or by a group.
-fn socket(config: &Config, file: &Path, user: Option<&User>) -> Result<ControlSocket, Failure> {
-    let group = config.control.group.as_deref().map(privileges::group).transpose();
-    let group = group.map_err(|failure| placed(file, Place::Value(["control", "group"]), failure))?;
-    let askers =
-        Askers { user: user.map(|user| user.uid.as_raw()), group: group.map(|group| group.gid.as_raw()) };
-    ControlSocket::bind(&config.control.socket, askers).map_err(|e| {
-        let (failure, written) = match &e {
-            ControlError::Taken(_) => (Failure::system("cannot start", &e), false),
-            ControlError::Os { path, source } => (Failure::system(path.display(), source), true),
-            _ => (Failure::with(Status::System, e.to_string()), true),
-        };
-        let failure = e.help().into_iter().fold(failure, Failure::help);
-        if written { placed(file, Place::Value(["control", "socket"]), failure) } else { failure }
-    })
-}
-
 /// What is left of a daemon that ends otherwise than by `polypath down`.
 async fn say_what_stays() {
     if kill_switch::stands().await {
@@ -214,6 +186,9 @@ fn listen_to_ourselves(verbose: bool) -> Recent {
 
 /// Why the daemon does not start, and where in the configuration in `file` that stands.
 fn refused(file: &Path, error: &DaemonError) -> Failure {
+    if let DaemonError::Lease(error) = error {
+        return no_lease(file, error);
+    }
     match error.place() {
         Some(place) => placed(
             file,
@@ -222,4 +197,13 @@ fn refused(file: &Path, error: &DaemonError) -> Failure {
         ),
         None => error.help().into_iter().fold(Failure::system("cannot start", error), Failure::help),
     }
+}
+
+/// The same where a peer has no address: with a network that is too small, it never will.
+fn no_lease(file: &Path, error: &LeaseError) -> Failure {
+    let status = match error {
+        LeaseError::Exhausted { .. } => Status::Usage,
+        LeaseError::Unkept { .. } => Status::System,
+    };
+    placed(file, error.place(), Failure::with(status, error.to_string()).help(error.help()))
 }

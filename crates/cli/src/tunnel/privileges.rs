@@ -1,9 +1,11 @@
 //! Who the daemon is once it is set up: a user without rights but for the network.
 
+use std::fs;
 use std::io;
 
 use nix::sys::prctl::set_dumpable;
 use nix::unistd::{Group, User, setgroups, setresgid, setresuid};
+use polypath_daemon::config::similar;
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set,
     remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities, set_no_new_privs,
@@ -24,8 +26,11 @@ pub fn leave_no_core() -> Result<(), Failure> {
 pub fn user(name: &str) -> Result<User, Failure> {
     let found = User::from_name(name).map_err(|e| Failure::system(format!("user {name}"), e))?;
     found.ok_or_else(|| {
-        Failure::usage(format!("there is no user {name}"))
-            .help(format!("adduser --system --group --no-create-home {name}"))
+        Failure::usage(format!("there is no user {name}")).help(unknown(
+            name,
+            "/etc/passwd",
+            "adduser --system --group --no-create-home",
+        ))
     })
 }
 
@@ -33,8 +38,21 @@ pub fn user(name: &str) -> Result<User, Failure> {
 pub fn group(name: &str) -> Result<Group, Failure> {
     let found = Group::from_name(name).map_err(|e| Failure::system(format!("group {name}"), e))?;
     found.ok_or_else(|| {
-        Failure::usage(format!("there is no group {name}")).help(format!("addgroup --system {name}"))
+        Failure::usage(format!("there is no group {name}")).help(unknown(
+            name,
+            "/etc/group",
+            "addgroup --system",
+        ))
     })
+}
+
+/// What to do where `file` (passwd(5), group(5)) has no such name, which `make` makes.
+fn unknown(name: &str, file: &str, make: &str) -> String {
+    let known = fs::read_to_string(file).unwrap_or_default();
+    match similar(name, known.lines().filter_map(|line| line.split(':').next())) {
+        Some(meant) => format!("did you mean {meant}? Otherwise: {make} {name}"),
+        None => format!("{make} {name}"),
+    }
 }
 
 /// Root reads and replaces files of whoever started it by sudo.

@@ -189,14 +189,16 @@ fn listed(directory: &Path, missing: bool) -> Result<Vec<PathBuf>, Problem> {
     let shown = directory.display();
     let problem = |message: String| Problem::new(&["peers", "directory"], message);
     let unreadable = |error: io::Error| {
-        let help = match error.kind() {
-            io::ErrorKind::NotFound => format!("mkdir -m 750 {shown}"),
+        let problem = problem(format!("cannot read {shown}: {error}"));
+        match error.kind() {
+            io::ErrorKind::NotFound => problem.help(format!("mkdir -m 750 {shown}")),
             io::ErrorKind::NotADirectory => {
-                "name a directory of files *.toml, each with tables [[peer]]".into()
+                problem.help("name a directory of files *.toml, each with tables [[peer]]")
             }
-            _ => format!("let the group of the daemon's user read it: chgrp, chmod g+rx {shown}"),
-        };
-        problem(format!("cannot read {shown}: {error}")).help(help).refused()
+            _ => problem
+                .help(format!("let the group of the daemon's user read it: chgrp, chmod g+rx {shown}"))
+                .refused(),
+        }
     };
     let entries = match fs::read_dir(directory) {
         Err(error) if missing && error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -434,7 +436,7 @@ mod tests {
         assert!(error(&file).contains("help: name a directory of files *.toml"));
         fs::remove_file(&peers).unwrap();
         let refused = |file: &Path| Config::load(file).unwrap_err().refused;
-        assert!(refused(&file) && refused(&peers), "no directory, and no configuration");
+        assert!(!refused(&file) && refused(&peers), "no directory that is named, and no configuration");
         let said = error(&file);
         assert!(said.contains("polypath.toml:2:") && said.contains("help: mkdir"), "{said}");
         // Whoever is about to write the first file of it makes it.

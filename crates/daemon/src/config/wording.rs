@@ -115,12 +115,17 @@ fn number(said: &str, key: &str) -> Option<(String, String)> {
     Some((format!("{} is not valid here", found.replace('`', "")), help))
 }
 
+/// The known name that is most like `name`, if one is.
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |other: &str| strsim::normalized_damerau_levenshtein(name, other);
+    let best = known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    best.filter(|best| likeness(best) > 0.5)
+}
+
 /// The known name that is most like `name`, and all of them.
 fn nearest(name: &str, known: &[&str]) -> String {
     let all = known.join(", ");
-    let likeness = |other: &str| strsim::normalized_damerau_levenshtein(name, other);
-    let best = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    match best.filter(|best| likeness(best) > 0.5) {
+    match similar(name, known.iter().copied()) {
         Some(best) => format!("did you mean `{best}`? It is one of: {all}"),
         None => format!("one of: {all}"),
     }

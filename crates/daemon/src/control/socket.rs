@@ -59,6 +59,21 @@ impl ControlSocket {
         Ok(Self { listener, path: path.to_owned(), askers, made, said: None })
     }
 
+    /// An error if none could be made there for what is in its place, or as its directory is missing.
+    pub fn check(path: &Path) -> Result<(), ControlError> {
+        let failed = |source| ControlError::Os { path: path.to_owned(), source };
+        match fs::symlink_metadata(path) {
+            Ok(found) if found.file_type().is_socket() => Ok(()),
+            Ok(_) => Err(ControlError::Occupied(path.to_owned())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && path == Path::new(SOCKET) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                fs::metadata(dir).map(drop).map_err(failed)
+            }
+            Err(e) => Err(failed(e)),
+        }
+    }
+
     /// Makes it again if somebody has removed it. The log names each reason why that fails once.
     pub(super) fn look(&mut self) {
         let why = match number(&self.path) {

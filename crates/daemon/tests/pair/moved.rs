@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::common::{Host, Pair, ip, link, ready};
+use super::common::{Host, Pair, ip, link, ready, sh};
 use super::tcp::{connected, pattern};
 
 /// The test fails after this long without a byte.
@@ -95,6 +95,42 @@ fn a_connection_goes_on_while_addresses_change_at_either_end_in_either_order() {
             let began = Instant::now();
             pair.wait(|pair| paths_lead_from(pair, now));
             assert!(began.elapsed() < SOON, "a path from {to} took {:?}", began.elapsed());
+        }
+    });
+}
+
+/// Both links at once: nobody is left at an address that the client knows.
+#[test]
+fn a_server_that_leaves_all_its_addresses_at_once_is_found_at_the_new_ones_and_connections_go_on() {
+    if !ready() {
+        return;
+    }
+    let pair = Pair::start(&[link(80, 5), link(40, 10)], |_, text| text);
+    let (client, server) = connected(&pair, 0, 80);
+    for stream in [&client, &server] {
+        stream.set_read_timeout(Some(STALLED)).unwrap();
+        stream.set_write_timeout(Some(STALLED)).unwrap();
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _ends = Ends(&stop);
+        scope.spawn(|| flow(client, server, &stop));
+        for (from, to) in [(2, 12), (12, 22)] {
+            thread::sleep(Duration::from_millis(300));
+            let began = Instant::now();
+            let line = |path: u8| {
+                format!("ip addr flush dev path{path}; ip addr add 10.77.{path}.{to}/24 dev path{path}; ")
+            };
+            sh(&pair.hosts[1].ns, &[0, 1].map(line).concat());
+            let there = |path: u8| move |ip: String| ip == format!("10.77.{path}.{to}");
+            pair.wait(|pair| {
+                let status = pair.hosts[0].status();
+                let mut works: Vec<_> = status.peers[0].paths.iter().filter(|path| path.works()).collect();
+                works.sort_by_key(|path| path.remote);
+                works.len() == 2 && works.iter().zip(0..).all(|(p, n)| there(n)(p.remote.ip().to_string()))
+            });
+            println!("from .{from} to .{to}: both paths after {:?}", began.elapsed());
+            assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
         }
     });
 }

@@ -204,7 +204,7 @@ impl Security {
 
     /// The path whose newest SA pair has that inbound SPI. What becomes of one in whose place another was made between the same
     /// addresses does not concern the path.
-    fn newest(&self, inbound: u32) -> Option<u16> {
+    pub(super) fn newest(&self, inbound: u32) -> Option<u16> {
         let number = *self.spis.get(&inbound)?;
         self.paths.get(number).filter(|path| path.spi() == inbound).map(|_| number)
     }

@@ -75,6 +75,7 @@ impl Security {
         let names = self.peers.names();
         names.iter().for_each(|hit| self.want_anew(now, *hit));
         names.iter().for_each(|hit| self.call_anew(now, *hit));
+        names.iter().for_each(|hit| self.follow_us(now, *hit));
         names.iter().for_each(|hit| self.announce_to(now, *hit));
         self.resume(now);
         self.settle(now);
@@ -89,6 +90,22 @@ impl Security {
         let Some(reach @ Reach::Addresses(_)) = reach else { return };
         let pairs = reach.pairs(&self.local_ends(), &[], |_| false);
         let _ = self.hip.connect(now, hit, pairs.iter().map(|p| route(p.locators)).collect());
+    }
+
+    /// A peer that began its association with us looks for us where we were. If we have left all addresses of its paths, its last path
+    /// continues from one that we have now, and it hears all of them.
+    fn follow_us(&mut self, now: Instant, hit: Hit) {
+        let is_there = |p: &SecurePath| self.locals.contains_key(&p.locators.local);
+        let called_us = self.peers.get(hit).is_some_and(|peer| peer.reach.is_none() && peer.up);
+        if !called_us || self.paths.of(hit).any(|(_, p)| is_there(p)) {
+            return;
+        }
+        let last = self.paths.of(hit).find(|(_, p)| !p.gone).map(|(_, p)| (p.spi(), p.locators.remote));
+        let Some((spi, remote)) = last else { return };
+        let pairs = Reach::Addresses(vec![remote]).pairs(&self.local_ends(), &[], |_| false);
+        if let Some(pair) = pairs.first() {
+            self.hip.move_path(now, hit, spi, route(pair.locators));
+        }
     }
 
     /// A peer's last path was kept while its local address was gone: where that is back, connections may use it again.
@@ -169,7 +186,10 @@ impl Security {
         self.bring_down(number);
         let Some(path) = self.paths.get(number) else { return };
         let (peer, spi) = (path.peer, path.spi());
-        let others = self.hip.association(peer).is_some_and(|a| a.paths().iter().any(|p| p.inbound != spi));
+        let goes =
+            |inbound: u32| self.newest(inbound).and_then(|n| self.paths.get(n)).is_some_and(|p| p.gone);
+        let stays = |inbound: u32| inbound != spi && !goes(inbound);
+        let others = self.hip.association(peer).is_some_and(|a| a.paths().iter().any(|p| stays(p.inbound)));
         if let Some(path) = self.paths.get_mut(number).filter(|p| others && !p.gone) {
             path.gone = true;
             self.hip.remove_path(now, peer, spi);

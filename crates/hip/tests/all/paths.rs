@@ -234,6 +234,23 @@ fn a_host_moves_and_keeps_its_sa() {
 }
 
 #[test]
+fn what_is_said_while_a_path_moves_leaves_from_the_new_address_and_lists_it_alone() {
+    let mut pair = Pair::quick().established();
+    let spi = pair.association(0).unwrap().paths()[0].inbound;
+    let (new, all) =
+        (Route { local: address(0, 7), remote: address(1, 0) }, [7, 8].map(|n| address(0, n).ip()));
+    pair.hosts[0].set_addresses(all.to_vec());
+    let before = pair.sent.len();
+    act(&mut pair, 0, |h, now, peer| {
+        h.move_path(now, peer, spi, new);
+        h.announce(now, peer, true);
+    });
+    pair.run(SOON);
+    assert!(pair.sent[before..].iter().filter(|s| s.from == 0).all(|s| s.route == new));
+    assert!(pair.events[1].contains(&Event::Locators(all.to_vec())), "{:?}", pair.events[1]);
+}
+
+#[test]
 fn a_thief_of_addresses_gets_nothing() {
     // The mover announces an address that is not its own: the nonce goes there and never comes back.
     let mut pair = Pair::quick().established();

@@ -38,6 +38,10 @@ fn what_a_start_cannot_have_is_told_with_the_remedy() {
     let long = router.run(router.command(&["status", "--socket", &"x".repeat(200)]));
     let said = String::from_utf8_lossy(&long.stderr).into_owned();
     assert!(long.status.code() == Some(3) && said.contains("107 bytes at most"), "{said}");
+    let file = router.run(router.command(&["status", "--socket", "polypath.toml"]));
+    let said = String::from_utf8_lossy(&file.stderr).into_owned();
+    let parts = ["polypath.toml is there, and is no socket", "help: --socket names the daemon's"];
+    assert!(file.status.code() == Some(3) && parts.iter().all(|part| said.contains(part)), "{said}");
 }
 
 #[test]

@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod abort;
+mod check;
 mod full;
+mod hints;
 mod host;
 mod incidents;
 mod init;
@@ -139,7 +141,7 @@ fn lists_and_changes(host: &Host) {
     assert_eq!(ask(&["paths", "limit", "eth0", "50M"]), done("eth0: limited to 50 Mbit/s\n"));
     assert!(ask(&["paths"]).1.contains("50 Mbit/s"));
     assert_eq!(ask(&["paths", "add", "eth0"]), done("eth0: used\n"));
-    assert_eq!(ask(&["paths", "prefer", "eth0"]), done("eth0: preferred\n"));
+    assert_eq!(ask(&["paths", "prefer", "eth0", "eth0"]), done("eth0: preferred\n"));
     assert_eq!(ask(&["paths", "prefer"]), done("no interface is preferred\n"));
     let (_, json) = ask(&["paths", "limit", "eth0", "40M", "--json"]);
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -149,6 +151,8 @@ fn lists_and_changes(host: &Host) {
         (&["paths", "add", "lo"], ["leads to no other host", "help: name an interface"]),
         (&["paths", "prefer", "eth7"], ["called eth7", "usable address: eth0"]),
         (&["paths", "limit", "eth0", "fast"], ["is not a rate", "10M"]),
+        (&["paths", "limit", "eth0", "-5M"], ["\"-5M\" is not a rate", "10M"]),
+        (&["log", "-n", "-1"], ["not a number of lines", "for example 20"]),
     ] {
         let (code, said) = ask(args);
         assert!(code == Some(2) && parts.iter().all(|part| said.contains(part)), "{code:?} {said}");

@@ -21,7 +21,8 @@ mount -t proc none "$2/host/proc"
 mount -t tmpfs none "$2/host/run"
 root=$2/host
 run() { chroot "$root" "$@"; }
-state() { (cd "$root" && find etc usr var/lib/dpkg/info var/lib/polypath 2> /dev/null | sort | grep -v -e '^etc/.*-$' -e ldconfig -e triggers); }
+state() { (cd "$root" && find etc usr var/lib/dpkg/info var/lib/polypath var/lib/systemd 2> /dev/null | sort | grep -v -e '^etc/.*-$' -e ldconfig -e triggers); }
+rm -f "$root/usr/sbin/policy-rc.d"
 state > "$2/before"
 run dpkg --force-depends -i /mnt/polypath.deb
 run getent passwd polypath
@@ -34,13 +35,32 @@ test "$(run stat -c '%a' /etc/polypath/identity.pem)" = "600"
 cmp "$root/etc/polypath/polypath.toml" "$root/usr/share/doc/polypath/examples/polypath.toml"
 ! command -v systemd-analyze > /dev/null || run systemd-analyze verify --man=no /usr/lib/systemd/system/polypath.service
 mkdir -p "$root/run/systemd/system" "$2/bin"
-printf '#!/bin/sh\n[ "$1" = daemon-reload ]\n' > "$2/bin/systemctl"
+printf '#!/bin/sh\necho "$*" >> /mnt/asked; case "$*" in *is-active*) test -e /mnt/active;; *daemon-reload) ;; *) false;; esac\n' > "$2/bin/systemctl"
 chmod 755 "$2/bin/systemctl"
-PATH=/mnt/bin:$PATH run dpkg --force-depends -i /mnt/polypath.deb
+upgrade() {
+    rm -f "$2/asked"
+    PATH=/mnt/bin:$PATH run dpkg --force-depends -i /mnt/polypath.deb 2> "$2/said"
+    test "$(run dpkg-query -W -f '${Status}' polypath)" = "install ok installed"
+    grep -q daemon-reload "$2/asked"
+}
+asked=$2/asked
+restarts() { grep -q 'restart polypath.service' "$asked"; }
+upgrade "$@"
+if restarts; then exit 1; fi
+touch "$2/active"
+upgrade "$@"
+restarts
+sed -i 's/^mtu =/mut =/' "$root/etc/polypath/polypath.toml"
+upgrade "$@"
+if restarts; then exit 1; fi
+grep -q 'tunnel.mut: unknown key' "$2/said"
+grep -q 'the service of version .* goes on' "$2/said"
 rm -r "$root/run/systemd"
-test "$(run dpkg-query -W -f '${Status}' polypath)" = "install ok installed"
+run systemctl enable polypath.service 2> /dev/null
+test -h "$root/etc/systemd/system/multi-user.target.wants/polypath.service"
 mkdir "$root/run/polypath" "$root/run/polypath-testbed"
 run dpkg -r polypath
+test ! -h "$root/etc/systemd/system/multi-user.target.wants/polypath.service"
 test ! -e "$root/run/polypath" -a -e "$root/run/polypath-testbed"
 test -s "$root/etc/polypath/identity.pem"
 test ! -e "$root/usr/bin/polypath" -a ! -e "$root/usr/share/doc/polypath"

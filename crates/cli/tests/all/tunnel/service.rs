@@ -283,7 +283,11 @@ fn an_unknown_user_or_group_or_an_impossible_socket_is_named_with_its_line() {
     let Some([router, _server]) = hosts() else { return };
     router.init(&[]);
     for (key, status, parts) in [
-        ("user = \"nobody-here\"", 2, ["daemon.user: there is no user nobody-here", "help: adduser"]),
+        (
+            "user = \"nobody-here\"",
+            2,
+            ["there is no user nobody-here", "help: did you mean nobody? Otherwise: adduser"],
+        ),
         ("group = \"none-here\"", 2, ["control.group: there is no group none-here", "help: addgroup"]),
         ("socket = \"none/here\"", 3, ["control.socket: ", "help: make its directory"]),
         (
@@ -374,6 +378,15 @@ fn of_a_daemon_that_hangs_it_is_said_what_to_do() {
     assert!(asked.status.code() == Some(3) && said.contains("did not answer within 5 s"), "{said}");
     assert!(said.contains("help: it is busy, stopped or hangs"), "{said}");
     router.end("-KILL");
+}
+
+#[test]
+fn a_mistake_is_not_tried_again_and_other_failures_after_longer_and_longer_pauses() {
+    for line in
+        ["Restart=on-failure", "RestartPreventExitStatus=2", "RestartSteps=5", "RestartMaxDelaySec=10"]
+    {
+        assert!(UNIT.lines().any(|other| other == line), "{line}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod ahead;
 mod bed;
 mod bottlenecks;
 mod checksums;
+mod departure;
 mod early;
 mod mtu;
 mod nat;

@@ -256,6 +256,14 @@ impl Updates {
         self.pending.iter().map(|p| p.due).chain(self.retired.iter().filter_map(|r| r.until)).min()
     }
 
+    /// Where the path with that inbound SPI is being moved to.
+    pub(super) fn destination(&self, path: u32) -> Option<Route> {
+        self.pending.iter().find_map(|p| match p.request() {
+            Some(Request::Move { inbound, route }) if inbound == path => Some(route),
+            _ => None,
+        })
+    }
+
     /// How many old SA pairs are kept of the path with that inbound SPI.
     pub(super) fn old_keys(&self, inbound: u32) -> usize {
         let before = |new: u32| self.retired.iter().find(|r| r.by == new).map(|r| r.path.inbound);

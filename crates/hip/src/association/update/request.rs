@@ -117,7 +117,7 @@ impl Association {
     /// A LOCATOR_SET alone, on the first path that works.
     fn send_announcement(&mut self, ctx: &mut Context<'_>) -> Option<()> {
         let path = self.paths.iter().find(|p| p.reachable).or(self.paths.first())?;
-        let (route, request) = (path.route, Request::Announce);
+        let (route, request) = (self.place(path), Request::Announce);
         self.updates.pending.retain(|p| p.request() != Some(request));
         let locators = self.our_locators(ctx, request, 0);
         let mut params = vec![Param::LocatorSet(locators.clone())];
@@ -128,6 +128,11 @@ impl Association {
             params,
             What::Request { request, inbound: 0, dh: None, index: 0, nonce: None },
         )
+    }
+
+    /// Where a path is, or is being moved to.
+    fn place(&self, path: &Path) -> Route {
+        self.updates.destination(path.inbound).unwrap_or(path.route)
     }
 
     /// What we know of the links behind `locators`, for a peer that uses MULTIPATH; of many only the last one's, which is
@@ -141,7 +146,7 @@ impl Association {
 
     /// All our locators as they will be after `request` and the requests for paths before it.
     fn our_locators(&self, ctx: &Context<'_>, request: Request, inbound: u32) -> Vec<Locator> {
-        let end = |p: &Path| (p.inbound, p.route);
+        let end = |p: &Path| (p.inbound, self.place(p));
         let stays = |p: &&Path| !self.updates.is_leaving(p.inbound);
         let mut ends: Vec<_> = self.paths.iter().filter(stays).map(end).collect();
         if ends.is_empty() {
@@ -310,7 +315,7 @@ impl Association {
             _ => return pending.route,
         };
         let mut ways: Vec<Route> = Vec::new();
-        let of_paths = self.paths.iter().filter(|p| Some(p.inbound) != avoided).map(|p| p.route);
+        let of_paths = self.paths.iter().filter(|p| Some(p.inbound) != avoided).map(|p| self.place(p));
         let sought = self.updates.waiting.iter().filter_map(|request| match request {
             Request::Add(route) => Some(*route),
             _ => None,

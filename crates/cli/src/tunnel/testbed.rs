@@ -1,7 +1,5 @@
 //! `polypath testbed`: two hosts in network namespaces with names, and emulated links between them, to try things.
 
-mod scenarios;
-
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -19,8 +17,8 @@ use crate::args::TestbedCommand;
 use crate::failure::{Failure, printed};
 use crate::hosts;
 use crate::interrupt::Interrupt;
+use crate::scenarios::{ALL, Scenario};
 use crate::table::plain;
-use scenarios::{ALL, Scenario};
 
 /// The namespaces.
 const HOSTS: [&str; 2] = ["polypath-a", "polypath-b"];
@@ -46,10 +44,7 @@ fn list() -> Result<(), Failure> {
     printed(writeln!(io::stdout(), "{}", table.trim_fmt()))
 }
 
-fn up(name: &str) -> Result<(), Failure> {
-    let scenario = ALL.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
-        Failure::usage(format!("no scenario is called {name}")).help("`polypath testbed list` names them")
-    })?;
+fn up(scenario: &Scenario) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let (mut control, bed) =
         interrupt.block_on(async { Ok::<_, Failure>((control()?, Bed::build(scenario)?)) })?;

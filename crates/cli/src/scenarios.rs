@@ -1,9 +1,10 @@
-//! The links that can be tried, as users of bonding and tunnels have them.
+//! The links that can be tried with `polypath testbed`, as users of bonding and tunnels have them.
 
 use polypath_hop::{Change, HopConfig, QueueLimit, Step};
 use polypath_wire::{Duration, Instant, Rate};
 
 /// Links between two hosts.
+#[derive(Debug)]
 pub struct Scenario {
     pub name: &'static str,
     /// What it is there to show.
@@ -12,6 +13,7 @@ pub struct Scenario {
 }
 
 /// A link, the same both ways.
+#[derive(Debug)]
 pub struct Link {
     mbps: u64,
     /// One way.
@@ -20,6 +22,7 @@ pub struct Link {
 }
 
 /// What else there is to a link. Times are seconds since the start.
+#[derive(Debug)]
 enum What {
     Plain,
     /// Loses so much, 0 to 1.
