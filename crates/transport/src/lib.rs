@@ -28,7 +28,7 @@ pub use conn::connection::{CloseReason, Connection, Event, Ports, State};
 pub use conn::record::{DropReason, Observation, Record, RecordFilter};
 pub use conn::relaying::Probes;
 pub use conn::stats::ConnectionStats;
-pub use engine::config::{PathConfig, TimeoutTakes};
+pub use engine::config::{PathConfig, Segmentation, TimeoutTakes};
 pub use engine::stats::PathStats;
 pub use external::External;
 pub use facts::{ConfigError, KnownPath};

@@ -37,6 +37,7 @@ measure_from = \"{}s\"
 [connection]
 send_buffer = {buffer}
 receive_buffer = {buffer}
+segmentation = \"offload\"
 ",
         s.rival.base(),
         seconds / 2
@@ -132,8 +133,9 @@ fn beside(out: &mut String, s: &Scenario, n: usize, j: u64) -> fmt::Result {
     host(out, &host_name, rate)?;
     write!(
         out,
-        "\n[[flow]]\nname = \"{name}\"\nfrom = \"{host_name}\"\nto = \"b\"\npaths = [[\"k{n}\"]]\nstart = [\"0s\", \"3s\"]\nconnection = {{ cc = {} }}\n",
-        law(s.rival.law())
+        "\n[[flow]]\nname = \"{name}\"\nfrom = \"{host_name}\"\nto = \"b\"\npaths = [[\"k{n}\"]]\nstart = [\"0s\", \"3s\"]\nconnection = {{ cc = {}, segmentation = \"{}\" }}\n",
+        law(s.rival.law()),
+        segmentation(s.rival.law())
     )?;
     write!(
         out,
@@ -150,6 +152,11 @@ fn bursts(out: &mut String, n: usize, b: &Bottleneck) -> fmt::Result {
         "\n[[flow]]\nname = \"bursts{n}\"\nfrom = \"u{n}\"\nto = \"b\"\npaths = [[\"k{n}\"]]\n\
          traffic = {{ on_off = {{ rate = \"{rate}bit/s\", packet = \"1000B\", on = \"200ms\", off = \"1s\" }} }}\n"
     )
+}
+
+/// What leaves together: of BBR and of `polypath` a quantum of their pacing, of other TCPs as much as of a kernel's.
+fn segmentation(controller: &str) -> &'static str {
+    if controller == "bbr" || controller.starts_with("polypath") { "standard" } else { "offload" }
 }
 
 fn law(name: &str) -> String {
@@ -186,7 +193,12 @@ fn grid(out: &mut String, s: &Scenario) -> fmt::Result {
 
 /// A cell in which the connection has this controller and these other policies.
 fn cell(out: &mut String, name: &str, cc: &str, policies: &[(&str, &str)]) -> fmt::Result {
-    write!(out, "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc}")?;
+    let segmentation = segmentation(name);
+    write!(
+        out,
+        "    {{ label = \"{name}\", set = {{ \"flow.{BUNDLE}.connection.cc\" = {cc}, \
+         \"flow.{BUNDLE}.connection.segmentation\" = \"{segmentation}\""
+    )?;
     for (key, policy) in policies {
         write!(out, ", \"flow.{BUNDLE}.connection.{key}\" = {{ policy = \"{policy}\" }}")?;
     }
@@ -205,6 +217,8 @@ const COUPLED: [&str; 5] = ["lia", "olia", "balia", "wvegas", "polypath_shared"]
 
 #[cfg(test)]
 mod tests {
+    use polypath_transport::Segmentation;
+
     use super::*;
     use crate::scenarios::experiment;
 
@@ -216,6 +230,18 @@ mod tests {
             let refused = if scenario.paths.len() > 1 { 0 } else { COUPLED.len() };
             let cells = CONTROLLERS.len() - refused + VARIANTS.len();
             assert_eq!(experiment.cells.len(), cells + 2, "{number}");
+        }
+    }
+
+    #[test]
+    fn what_is_compared_with_a_kernels_leaves_like_it() {
+        for cell in (1..=20).flat_map(|number| experiment(number).cells) {
+            for flow in &cell.spec.flow {
+                let connection = cell.spec.connection_of(flow);
+                let paced = ["bbr", "polypath"].contains(&connection.cc.about().name);
+                let expected = if paced { Segmentation::Standard } else { Segmentation::Offload };
+                assert_eq!(connection.segmentation, expected, "{} in {}", flow.name, cell.label);
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ mod flows;
 mod limit;
 mod marks;
 mod ns2;
+mod offload;
 mod polypath;
 mod queue_target;
 mod tail;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cc::CcConfig;
 use crate::engine::config::PathConfig;
-use crate::engine::config::TimeoutTakes;
+use crate::engine::config::{Segmentation, TimeoutTakes};
 use crate::facts::ConfigError;
 use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
@@ -62,6 +62,8 @@ pub struct ConnectionConfig {
     #[serde(with = "polypath_wire::millis")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub delayed_ack: Duration,
+    /// How data is cut into segments: which of them leave together.
+    pub segmentation: Segmentation,
     /// Offer the multi-route option of R-M/TCP (Rojviboonchai, Osuga and Aida, §2.1). With a peer that does not know it the
     /// connection stays on the path it began on; with one that does, every segment is acknowledged at
     /// once, for the option answers one route.
@@ -139,6 +141,7 @@ impl Default for ConnectionConfig {
             window_scaling: true,
             acks: AckConfig::default(),
             delayed_ack: Duration::from_millis(40),
+            segmentation: Segmentation::default(),
             multi_route: false,
             early_data: false,
             ecn: false,
@@ -166,6 +169,7 @@ impl ConnectionConfig {
     pub fn check(&self, min_rtt: Option<Duration>) -> Result<(), ConfigError> {
         self.check_buffers()?;
         self.check_times()?;
+        self.check_bursts()?;
         self.cc.check()?;
         self.scheduler.check()?;
         self.knowledge.check()?;
@@ -227,6 +231,16 @@ impl ConnectionConfig {
         ])
     }
 
+    fn check_bursts(&self) -> Result<(), ConfigError> {
+        let short = ConfigError::new(
+            "max_burst",
+            "cuts what leaves together with segmentation = \"offload\"",
+            "leave out one of the two",
+        );
+        let cuts = self.segmentation == Segmentation::Offload && self.max_burst > 0;
+        ConfigError::first(&[(cuts, short)])
+    }
+
     /// The same for the paths of a connection, as far as their delays are configured.
     pub fn check_on(&self, paths: &[PathConfig]) -> Result<(), ConfigError> {
         self.check(paths.iter().filter_map(|p| p.one_way).min().map(|one_way| one_way.times(2)))
@@ -258,5 +272,8 @@ mod tests {
         let timeout = |min_rto| ConnectionConfig { min_rto, ..Default::default() };
         assert_eq!(refused(timeout(Duration(1))), None);
         assert_eq!(refused(timeout(Duration::ZERO)), Some("min_rto"));
+        let bursts = |segmentation| ConnectionConfig { segmentation, max_burst: 4, ..Default::default() };
+        assert_eq!(refused(bursts(Segmentation::Standard)), None);
+        assert_eq!(refused(bursts(Segmentation::Offload)), Some("max_burst"));
     }
 }

@@ -92,6 +92,7 @@ pub(super) fn engine(config: &ConnectionConfig, env: &Env) -> Engine {
         knowledge: config.knowledge,
         others: false,
         timeout_takes: config.timeout_takes,
+        segmentation: config.segmentation,
     };
     Engine::new(&of_engine, config.cc.build(env), config.scheduler.build(), config.loss.build(false))
 }

@@ -62,6 +62,7 @@ impl Engine {
         }
         let in_recovery = recovers && self.is_recovering(now, path, order);
         let in_recovery = in_recovery || self.lanes[path].marks.hold_back(now);
+        let takes = self.next_takes(path);
         let (lane, view) = (&mut self.lanes[path], &self.views[path]);
         let fresh = lane.flight.fresh();
         lane.timeouts = 0;
@@ -81,7 +82,7 @@ impl Engine {
         if let Some(rate) = train_rate.filter(|_| self.rules.trains) {
             estimator.show(rate);
         }
-        let PathView { in_flight: prior_in_flight, mss, window, .. } = *view;
+        let PathView { in_flight: prior_in_flight, window, .. } = *view;
         let sample = AckSample {
             newly_acked: fresh.bytes,
             newly_acked_segments: fresh.segments,
@@ -95,7 +96,7 @@ impl Engine {
             prior_in_flight,
             route,
             app_limited: newest.is_some_and(|newest| newest.mark.app_limited()),
-            window_limited: prior_in_flight + u64::from(mss) > window,
+            window_limited: prior_in_flight + takes > window,
             in_recovery,
         };
         self.controller.on_ack(now, path, &sample, self.views.as_slice());

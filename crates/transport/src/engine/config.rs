@@ -24,6 +24,8 @@ pub(crate) struct EngineConfig {
     pub others: bool,
     /// What a timeout takes for lost.
     pub timeout_takes: TimeoutTakes,
+    /// Whether segments leave together.
+    pub segmentation: Segmentation,
 }
 
 /// What a retransmission timeout takes for lost, and so what starts over.
@@ -40,6 +42,18 @@ pub enum TimeoutTakes {
     Segment,
     /// All that is in flight on the path of the oldest segment, and only the timer of that path counts: a TCP has one timer.
     Head,
+}
+
+/// How the data of a connection is cut into segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Segmentation {
+    /// Segment by segment: each leaves as the window has room for it.
+    #[default]
+    Standard,
+    /// By the network card: segments leave together, as many as the rate carries in a millisecond (at most 64 KiB), as of Linux.
+    Offload,
 }
 
 /// One path of a connection as its owner knows it when it is added.

@@ -3,6 +3,7 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::marks::Marks;
+use super::piece::Piece;
 use super::stats::PathStats;
 use crate::facts::{Episode, KnownPath, LossEvent};
 use crate::path::estimator::PathEstimator;
@@ -46,6 +47,8 @@ pub(crate) struct Lane {
     pub(super) marks: Marks,
     /// The queue of others.
     pub(super) others: Others,
+    /// What leaves together, where a network card cuts segments.
+    pub(super) piece: Piece,
 }
 
 /// A timeout that may have been for nothing.

@@ -6,6 +6,7 @@ use super::config::PathConfig;
 use super::lane::{Lane, Silence};
 use super::machine::Engine;
 use super::marks::Marks;
+use super::piece::Piece;
 use super::stats::PathStats;
 use super::timers::Timer;
 use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
@@ -49,6 +50,7 @@ impl Engine {
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
             marks: Marks::default(),
             others: Others::default(),
+            piece: Piece::default(),
         });
         let overhead = if config.rate.is_some() { config.overhead } else { 0 };
         let view = PathView { idle_at: now, overhead, spill: config.spill, ..PathView::new(id, mss) };

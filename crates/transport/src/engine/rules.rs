@@ -1,6 +1,6 @@
 //! What the engine goes by.
 
-use super::config::{EngineConfig, TimeoutTakes};
+use super::config::{EngineConfig, Segmentation, TimeoutTakes};
 use super::lane::Lane;
 use crate::cc::controller::Controller;
 use crate::facts::PathView;
@@ -27,6 +27,10 @@ pub(super) struct Rules {
     pub trains: bool,
     /// It compares the delays of paths, and there are several.
     pub compares: bool,
+    /// A network card cuts segments: they leave together.
+    pub offload: bool,
+    /// There is one path, of which each segment leaves as it has room.
+    pub simple: bool,
     /// Some path is for what the others have no room for.
     pub spills: bool,
     /// The queues of others count as delay.
@@ -54,6 +58,8 @@ impl Rules {
             window_only: controller.window_only(),
             trains: controller.goes_by_trains(),
             compares: false,
+            offload: config.segmentation == Segmentation::Offload,
+            simple: false,
             spills: false,
             others: config.others,
         }
@@ -61,7 +67,9 @@ impl Rules {
 
     /// These paths are there from now on, and this is what is known of them.
     pub(super) fn consider(&mut self, controller: &dyn Controller, lanes: &[Lane], views: &[PathView]) {
-        self.window_only = controller.window_only() && lanes.iter().all(|lane| lane.limit.is_none());
+        let unlimited = lanes.iter().all(|lane| lane.limit.is_none());
+        self.window_only = controller.window_only() && unlimited && !self.offload;
+        self.simple = lanes.len() < 2 && !self.offload;
         self.compares = controller.compares_paths() && lanes.len() > 1;
         self.spills = views.iter().any(|view| view.spill);
     }
@@ -95,6 +103,7 @@ mod tests {
             knowledge: KnowledgeConfig::default(),
             others: false,
             timeout_takes: TimeoutTakes::default(),
+            segmentation: Segmentation::default(),
         };
         let controller = CcConfig::Wvegas(Default::default()).build(&Env::default());
         Engine::new(

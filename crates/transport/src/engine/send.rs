@@ -173,12 +173,14 @@ impl Engine {
         }
         self.pace(now, path, len);
         self.refresh_room(now, path);
-        let view = &self.views[path];
-        self.lanes[path].was_full = view.room < i64::from(view.mss);
+        self.lanes[path].was_full = self.views[path].room < self.next_takes(path) as i64;
     }
 
     #[inline(never)]
     fn pace(&mut self, now: Instant, path: PathId, len: u32) {
+        if self.rules.offload {
+            self.cut(now, path, len);
+        }
         let (view, lane) = (&mut self.views[path], &mut self.lanes[path]);
         if let Some(Pace { rate, quantum, credit, together }) = self.controller.pace(path) {
             if lane.was_full && credit > Duration::ZERO && view.earliest_send <= now {

@@ -29,7 +29,7 @@ impl Engine {
     #[inline(always)]
     pub(super) fn refresh_room(&mut self, now: Instant, path: PathId) {
         refresh_flight(now, &mut self.views[path], &self.lanes[path]);
-        self.compare(path);
+        self.hold(now, path);
         self.share_room();
     }
 
@@ -48,24 +48,43 @@ impl Engine {
         view.rate = estimator.bottleneck();
         view.least = 0;
         refresh_flight(now, view, lane);
-        self.compare(path);
+        self.hold(now, path);
     }
 
-    /// What others mean for it, if there are any.
+    /// What must have room there before a segment leaves, if that may be more than the segment.
     #[inline(always)]
-    fn compare(&mut self, path: PathId) {
+    fn hold(&mut self, now: Instant, path: PathId) {
+        if !self.rules.simple {
+            self.hold_some(now, path);
+        }
+    }
+
+    #[inline(never)]
+    fn hold_some(&mut self, now: Instant, path: PathId) {
         if self.lanes.len() > 1 {
             self.compare_with_others(path);
+        } else {
+            self.views[path].least = 0;
+        }
+        if self.rules.offload {
+            self.views[path].least = self.held(now, path).max(self.views[path].least);
         }
     }
 
     /// What only matters among several paths.
-    #[inline(never)]
     fn compare_with_others(&mut self, path: PathId) {
         let (view, lane) = (&mut self.views[path], &self.lanes[path]);
         let excess = self.observers.watch.excess(path) + view.others.unwrap_or_default();
         view.clocked = lane.estimator.clocked_one_way(&self.clock).map(|base| base + excess);
         view.least = least(lane, view);
+    }
+
+    /// Bytes that the next segment needs room for: where a network card cuts, all that is to leave with it.
+    #[inline(always)]
+    pub(super) fn next_takes(&self, path: PathId) -> u64 {
+        let view = &self.views[path];
+        let mss = u64::from(view.mss);
+        if self.rules.offload { view.least.max(mss) } else { mss }
     }
 
     /// Cuts the room of each of several paths to what all have together: the controller's total window, or the

@@ -270,7 +270,7 @@ impl Pair {
         let flying = Flying { sent: self.now, from, path, segment, number: *sent };
         self.seen[from].look(&flying.segment);
         self.log.push(flying.clone());
-        self.wire.send(self.now, from, path.index(), 0, flying);
+        self.wire.send(self.now, from, path.index(), flying.len() as usize, flying);
     }
 }
 

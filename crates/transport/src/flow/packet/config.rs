@@ -4,7 +4,7 @@ use polypath_wire::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::cc::CcConfig;
-use crate::engine::config::{EngineConfig, TimeoutTakes};
+use crate::engine::config::{EngineConfig, Segmentation, TimeoutTakes};
 use crate::facts::ConfigError;
 use crate::loss::LossConfig;
 use crate::path::knowledge::KnowledgeConfig;
@@ -71,6 +71,7 @@ impl PacketConfig {
             knowledge: KnowledgeConfig::default(),
             others: true,
             timeout_takes: TimeoutTakes::default(),
+            segmentation: Segmentation::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ mod handshake;
 mod hostile;
 mod keep_alive;
 mod mhip;
+mod offload;
 mod paths;
 mod places;
 mod recovery;
