@@ -14,10 +14,11 @@ const PACKETS: u64 = 8;
 const LONGEST: Duration = Duration::from_millis(1);
 /// The shortest wait that is worth a timer.
 const SHORTEST: Duration = Duration::from_micros(50);
-/// A wait that brings fewer packets is of no use. Unless several were of use for each such wait,
+/// A wait that brings fewer packets is useless: in an exchange of requests and responses each would be.
 const FEW: u64 = 2;
+/// Useful waits that make up for a useless one.
 const SEVERAL: u32 = 8;
-/// no other follows for this long: it would slow down an exchange of requests and responses.
+/// After a useless wait that nothing makes up for, none follows for this long.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// When to receive.
@@ -52,7 +53,7 @@ struct Rule {
     /// When packets were received last, and the time from one to the next, smoothed over `PACKETS`.
     last: Instant,
     spacing: Duration,
-    /// Waits that were of use, less `SEVERAL` for each that was not.
+    /// Useful waits, less `SEVERAL` for each useless one.
     useful: u32,
     /// No wait begins before.
     paused: Instant,
@@ -138,7 +139,7 @@ mod tests {
             let mut together = 0;
             while next <= now {
                 (packets, together) = (packets + 1, together + 1);
-                next += Duration::from_micros(if packets % 200 == 0 { 5000 } else { 120 });
+                next += Duration::from_micros(if packets.is_multiple_of(200) { 5000 } else { 120 });
             }
             receipts += 1;
             wait = rule.received(now, together, wait.is_some());

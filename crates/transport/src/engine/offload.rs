@@ -1,4 +1,4 @@
-//! Segments that leave together, as of hosts whose network card cuts them (Linux: `tcp_tso_autosize`, `tcp_tso_should_defer`). New data
+//! Segments that leave together, as on hosts with segmentation offload (Linux: `tcp_tso_autosize`, `tcp_tso_should_defer`). New data
 //! waits until a whole piece may leave: what the rate carries in a millisecond, or a third of the window.
 //!
 //! It does not wait
@@ -58,7 +58,7 @@ impl Engine {
         whole.min(buffer(view).saturating_sub(lane.piece.cut).max(mss))
     }
 
-    /// That of a window that is not paced: twice the window in a round trip while it may double, else a fifth more.
+    /// The rate of a window that is not paced: twice the window in a round trip while it may double, else a fifth more.
     fn rate(&self, view: &PathView) -> Option<Rate> {
         let doubles = self.controller.snapshot(view.id).ssthresh.is_none_or(|limit| view.window < limit / 2);
         let window = if doubles { 2 * view.window } else { view.window + view.window / 5 };
