@@ -1,14 +1,11 @@
 """Segments that leave together: of one TCP CUBIC of the kernel alone over an emulated link, and of the laboratory's."""
 
-import json
-import platform
-import shutil
 import struct
-import subprocess
 import time
 from collections import Counter
 
-from bed import ROOT, TARGET, Behind, Link
+from alone import enlarge_buffers, keep, laboratory, link_of
+from bed import ROOT, Behind, Link
 from rivals import tcp
 
 SECONDS, FROM = 25, 5
@@ -75,14 +72,13 @@ def packets(capture):
 
 
 def counts(capture, rate):
-    """How often so many new segments left together, of what left from `FROM` s on, and how often an acknowledgment was for so many.
-    Less than half a packet time of the link is between those that leave together."""
+    """Counts bursts of new segments by their length, and acknowledgments by the segments that they cover, from `FROM` s on.
+    The segments of a burst leave within half a packet time of the link of one another."""
     together, acked = Counter(), Counter()
-    began = sender = top = una = last = None
-    burst = 0
-    for at, source, seq, ack, size in packets(capture):
-        if began is None:
-            began, sender, top = at, source, seq + 1
+    captured_packets = packets(capture)
+    began, sender, seq, *_ = next(captured_packets)  # the SYN
+    top, una, last, burst = seq + 1, None, None, 0
+    for at, source, seq, ack, size in captured_packets:
         counts_now = at - began >= FROM
         if source != sender:
             if una is not None and counts_now and 0 < (ack - una) % 2**32 < 2**31:
@@ -104,8 +100,7 @@ def kernel(link):
     """Captured at the sender, on a device that cuts segments: what leaves it together leaves as one packet."""
     rate = link.rates[0]
     with Behind(link) as bed:
-        for key in ("tcp_wmem", "tcp_rmem"):
-            bed.sysctl(f"net.ipv4.{key}", "'4096 262144 67108864'")
+        enlarge_buffers(bed)
         file = bed.dir / "capture"
         capture = bed.spawn(Behind.T, "tcpdump", "--time-stamp-precision", "nano", "-i", "path0", "-s", KEPT, "-B", 1 << 16, "-Z", "root", "-w", file, "tcp")
         time.sleep(1)
@@ -117,13 +112,10 @@ def kernel(link):
 
 def ours(link, segmentation):
     """The laboratory's, captured where it leaves."""
-    shutil.rmtree(OUT, ignore_errors=True)
-    OUT.mkdir(parents=True)
-    spec = OUT / "alone.toml"
-    spec.write_text(SPEC.format(seconds=SECONDS, rate=link.rates[0], delay=link.delay, queue=link.hops()[0]["queue"]["bytes"], segmentation=segmentation))
-    words = [TARGET / "polypath", "lab", "run", spec, "--pcap", "--pcap-links", "a->r,r->a", "--pcap-bytes", str(KEPT), "--out", OUT]
-    subprocess.run(words, check=True, capture_output=True)
-    (file,) = OUT.rglob("*.pcapng")
+    out = OUT / "run"
+    spec = SPEC.format(seconds=SECONDS, segmentation=segmentation, **link_of(link))
+    laboratory(out, spec, "--pcap", "--pcap-links", "a->r,r->a", "--pcap-bytes", str(KEPT))
+    (file,) = out.rglob("*.pcapng")
     return counts(file.read_bytes(), link.rates[0])
 
 
@@ -153,12 +145,10 @@ def bursts(_):
         link = Link(rate, delay, queue=1)
         print(f"  {rate} Mbit/s, {2 * delay} ms")
         theirs = kernel(link)
-        entries.append({"link": rate, "delay": delay, "bytes": link.hops()[0]["queue"]["bytes"], "deciles": deciles(theirs[0])})
+        entries.append({"link": rate, "delay": delay, "bytes": link_of(link)["queue"], "deciles": deciles(theirs[0])})
         for name, found in (("kernel", theirs), ("offload", ours(link, "offload")), ("standard", ours(link, "standard"))):
             print(f"    {name:10}{shown(*found)}", flush=True)
-    lines = ",\n".join(map(json.dumps, entries))
-    (OUT / "kernel.json").write_text(f"[\n{lines}\n]\n")
-    print(f"  Linux {platform.release().split('-')[0]}")
+    print(f"  {keep(OUT, entries)}")
 
 
 PARTS = {"bursts": bursts}

@@ -2,16 +2,14 @@
 
 import csv
 import json
-import platform
-import shutil
 import socket
 import statistics
 import struct
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from bed import ROOT, TARGET, Bed, Link
+from alone import enlarge_buffers, keep, laboratory, link_of
+from bed import ROOT, Bed, Link
 from fair import between
 from rivals import tcp
 
@@ -77,8 +75,7 @@ def kernel(link, law):
     """What a TCP of the kernel did alone, its windows (time, segments), and the latest delivery of the link, s."""
     watch = Watch()
     with Bed((link,)) as bed:
-        for key in ("tcp_wmem", "tcp_rmem"):
-            bed.sysctl(f"net.ipv4.{key}", "'4096 262144 67108864'")
+        enlarge_buffers(bed)
         got = tcp(bed, None, SECONDS, cc=law, watch=watch)[1]
         late = bed.worst_lateness
     rate = between(got, FROM, SECONDS) * 8e-6 / (SECONDS - FROM)
@@ -88,15 +85,11 @@ def kernel(link, law):
 def ours(link, law, points=()):
     """The same of the laboratory's, and the drawing. If there are `points` (time, segments), they are drawn beside its windows up to `DRAWN_TO`."""
     out = OUT / "run"
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    with open(out / DRAWN, "w") as file:
-        csv.writer(file).writerows([("series", "x", "y"), *(("window", *point) for point in points)])
-    spec = SPEC.format(seconds=DRAWN_TO if points else SECONDS, begin=FROM, rate=link.rates[0], delay=link.delay, queue=link.hops()[0]["queue"]["bytes"],
-                       law=LAWS[law], look=LOOK)
-    (out / "alone.toml").write_text(spec + (f'published = "{DRAWN}"\n' if points else ""))
-    words = [TARGET / "polypath", "lab", "run", out / "alone.toml", "--json", "--out", out]
-    flow = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)["runs"][0]["flows"][0]
+    drawn = "".join(f"window,{at},{segments}\n" for at, segments in points)
+    spec = SPEC.format(seconds=DRAWN_TO if points else SECONDS, begin=FROM, law=LAWS[law], look=LOOK, **link_of(link))
+    spec += f'published = "{DRAWN}"\n' if points else ""
+    said = laboratory(out, spec, "--json", files=[(DRAWN, "series,x,y\n" + drawn)])
+    flow = json.loads(said)["runs"][0]["flows"][0]
     with open(out / "figure-1.csv") as figure:
         windows = [(float(row["x"]), float(row["y"])) for row in csv.DictReader(figure) if row["source"] == "ours"]
     return {"rate": flow["goodput_bps"] / 1e6, "again": flow["retransmissions"], **shape(windows)}, windows, out / "figure-1.svg"
@@ -145,14 +138,12 @@ def window(_):
         drawing = ours(link, law, beside(own, windows))[2]
         name = "-".join(map(str, (law, *at)))
         drawing.rename(OUT / f"{name}.svg")
-        entries.append({"law": law, **dict(zip(("link", "delay", "queue"), at)), "bytes": link.hops()[0]["queue"]["bytes"],
+        entries.append({"law": law, **dict(zip(("link", "delay", "queue"), at)), "bytes": link_of(link)["queue"],
                         **{key: round(value, 3) for key, value in said.items()}})
         shown = [f"{mine[key]:8.{digits}f} {said[key]:8.{digits}f}" for key, digits in
                  (("rate", 3), ("mean", 1), ("largest", 0), ("period", 1), ("again", 0))]
         print(f"  {name:18}", *shown, flush=True)
-    lines = ",\n".join(map(json.dumps, entries))
-    (OUT / "kernel.json").write_text(f"[\n{lines}\n]\n")
-    print(f"  Linux {platform.release().split('-')[0]}; latest delivery of an emulated link: {1e3 * latest:.1f} ms")
+    print(f"  {keep(OUT, entries)}; latest delivery of an emulated link: {1e3 * latest:.1f} ms")
 
 
 PARTS = {"window": window}

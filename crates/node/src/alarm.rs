@@ -31,10 +31,15 @@ impl Alarm {
         Ok(Self { timer, clock, set_to: Instant::ZERO })
     }
 
+    /// The time by its clock.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
     /// Has the task of `cx` woken at `due`; `true` if that has passed.
     pub fn poll(&mut self, cx: &mut Context<'_>, due: Instant) -> io::Result<bool> {
         loop {
-            let now = self.clock.now();
+            let now = self.now();
             if due <= now {
                 return Ok(true);
             }
@@ -73,19 +78,19 @@ mod tests {
 
     /// Asks once for a time so much later.
     async fn ask(alarm: &mut Alarm, later: Duration) {
-        let due = alarm.clock.now() + later;
+        let due = alarm.now() + later;
         poll_fn(|cx| Poll::Ready(alarm.poll(cx, due))).await.unwrap();
     }
 
     /// Waits for this long, and not less. Returns how often it asked.
     async fn wait(alarm: &mut Alarm, later: Duration) -> u32 {
-        let (due, mut polls) = (alarm.clock.now() + later, 0);
+        let (due, mut polls) = (alarm.now() + later, 0);
         let expiry = poll_fn(|cx| {
             polls += 1;
             if alarm.poll(cx, due).unwrap() { Poll::Ready(()) } else { Poll::Pending }
         });
         tokio::time::timeout(std::time::Duration::from_secs(30), expiry).await.expect("it never woke");
-        assert!(alarm.clock.now() >= due);
+        assert!(alarm.now() >= due);
         polls
     }
 

@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// When to receive.
 pub(crate) struct Moderation {
     rule: Rule,
-    clock: Clock,
     alarm: Alarm,
     /// The end of the present wait.
     until: Option<Instant>,
@@ -33,8 +32,7 @@ pub(crate) struct Moderation {
 impl Moderation {
     /// Needs a tokio runtime.
     pub fn new() -> io::Result<Self> {
-        let clock = Clock::start();
-        Ok(Self { rule: Rule::new(), clock, alarm: Alarm::new(clock)?, until: None })
+        Ok(Self { rule: Rule::new(), alarm: Alarm::new(Clock::start())?, until: None })
     }
 
     /// Whether to wait, until the task of `cx` is woken.
@@ -44,7 +42,7 @@ impl Moderation {
 
     /// This many packets were received. Returns whether to wait before the next are.
     pub fn received(&mut self, packets: usize) -> bool {
-        self.until = self.rule.received(self.clock.now(), packets as u64, self.until.is_some());
+        self.until = self.rule.received(self.alarm.now(), packets as u64, self.until.is_some());
         self.until.is_some()
     }
 }

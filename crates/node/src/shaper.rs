@@ -21,7 +21,6 @@ const QUEUE: u32 = 1000;
 
 /// What waits for the interfaces that have a rate.
 pub(crate) struct Shapers {
-    clock: Clock,
     by_device: BTreeMap<String, Shaper>,
     /// The interface of each local address.
     devices: BTreeMap<SocketAddr, String>,
@@ -36,8 +35,8 @@ struct Shaper {
 impl Shapers {
     /// No interface has a rate. Needs a tokio runtime.
     pub fn new() -> io::Result<Self> {
-        let clock = Clock::start();
-        Ok(Self { clock, by_device: BTreeMap::new(), devices: BTreeMap::new(), alarm: Alarm::new(clock)? })
+        let alarm = Alarm::new(Clock::start())?;
+        Ok(Self { by_device: BTreeMap::new(), devices: BTreeMap::new(), alarm })
     }
 
     /// From now on the interfaces in `rates` have these; `devices`: the interface of each local address. What waits for one
@@ -67,12 +66,12 @@ impl Shapers {
         let size = payload.len() as u32 + UDP_HEADER + ip_header(locators.local);
         // A full queue drops it, as a link's does.
         let label = Label { size, flow: 0, ecn_capable: ecn != Ecn::None };
-        let _ = shaper.hop.enqueue(self.clock.now(), (*locators, ecn, payload), label);
+        let _ = shaper.hop.enqueue(self.alarm.now(), (*locators, ecn, payload), label);
     }
 
     /// The next datagram whose turn it is.
     pub fn next(&mut self) -> Option<(Locators, Ecn, Vec<u8>)> {
-        let now = self.clock.now();
+        let now = self.alarm.now();
         self.by_device.values_mut().find_map(|shaper| {
             while shaper.hop.next_event().is_some_and(|due| due <= now) {
                 if let Some(departure) = shaper.hop.poll(now)

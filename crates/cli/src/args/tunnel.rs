@@ -104,10 +104,10 @@ Examples:
   polypath check && systemctl restart polypath          a restart ends the daemon before it reads anything
   polypath check my.toml --json | jq .warnings
 
-It reads the configuration, the files of peers and the key with their owners and modes, and looks for the user, the group, the \
-directory of state and that of the control socket. It changes nothing, and a running daemon is not asked. Entries of [paths] that fit no interface \
-are warnings. It does not look at what only a start shows: ports and routes that others have, privileges, names of \
-peers that do not resolve.
+It reads the configuration, the files of peers and the key, and checks their owners and permissions, the user and the \
+group, the state directory, and the place of the control socket. It changes nothing, and does not contact a running daemon. \
+A [paths] entry that matches no interface gives a warning. It does not check what only a start shows: ports and routes that \
+other programs have, privileges, and names of peers that do not resolve.
 
 Exit status: 0 when `up` would take it, with warnings or without; 2 when something written is wrong, or the files it names; 3 \
 when the system refused to read one.";

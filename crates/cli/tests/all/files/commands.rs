@@ -174,7 +174,7 @@ fn a_backup_steps_in_while_the_other_link_is_silent() {
     let receiver = bed.receive(&hits[0]);
     let sender = bed.spawn(0, &["send", file.to_str().unwrap(), &to, "--backup", "a1", "--json"]);
     std::thread::sleep(Duration::from_secs(2));
-    // The router drops everything: no address goes, and no host hears of it.
+    // The router drops every packet. Both hosts keep their addresses, and no error is sent to them.
     super::bed::tool(
         &bed.router,
         "nft add chain ip nat through { type filter hook forward priority 0; policy drop; }",

@@ -99,7 +99,7 @@ fn duplication_sends_everything_on_every_route() {
     pair.run_for(ms(200));
     let stats = [0, 1].map(|p| pair.end(CLIENT).path_stats(PathId(p)));
     assert!(stats.iter().all(|s| s.in_flight == 0 && s.retransmissions == 0), "{stats:?}");
-    // Each route hears of what came on it: no timeout, no loss, round trips of its own.
+    // What arrives on a route is acknowledged for that route: no timeout, no loss, and its own round-trip times.
     assert_eq!(pair.end(CLIENT).stats().timeouts, 0);
     // Equation (3): 10 ms there and 12.5 back on average, 15 there; the first sample knows one way back.
     let [fast, slow] = stats.map(|s| s.srtt.expect("both were measured"));
