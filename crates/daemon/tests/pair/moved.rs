@@ -10,7 +10,7 @@ use super::common::{Host, Pair, ip, link, ready, sh};
 use super::tcp::{connected, pattern};
 
 /// The test fails after this long without a byte.
-pub const STALLED: Duration = Duration::from_secs(5);
+const STALLED: Duration = Duration::from_secs(5);
 /// A path from an address that is new takes less. It would be sought at the old one of a neighbour for 15 s.
 const SOON: Duration = Duration::from_secs(5);
 
@@ -23,8 +23,10 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// Writes one block after the other until `stop`; what comes at the other end is that.
+/// Writes one block after the other until `stop`; what comes at the other end is that, and without a long pause.
 pub fn flow(mut from: TcpStream, mut to: TcpStream, stop: &AtomicBool) {
+    from.set_write_timeout(Some(STALLED)).unwrap();
+    to.set_read_timeout(Some(STALLED)).unwrap();
     let block = pattern(1 << 16);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -72,10 +74,6 @@ fn a_connection_goes_on_while_addresses_change_at_either_end_in_either_order() {
         host.ns.run(promote).unwrap();
     }
     let (client, server) = connected(&pair, 0, 80);
-    for stream in [&client, &server] {
-        stream.set_read_timeout(Some(STALLED)).unwrap();
-        stream.set_write_timeout(Some(STALLED)).unwrap();
-    }
     let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
     let stop = AtomicBool::new(false);
     let mut now = ["10.77.0.1/24", "10.77.0.2/24"];
@@ -107,10 +105,6 @@ fn a_server_that_leaves_all_its_addresses_at_once_is_found_at_the_new_ones_and_c
     }
     let pair = Pair::start(&[link(80, 5), link(40, 10)], |_, text| text);
     let (client, server) = connected(&pair, 0, 80);
-    for stream in [&client, &server] {
-        stream.set_read_timeout(Some(STALLED)).unwrap();
-        stream.set_write_timeout(Some(STALLED)).unwrap();
-    }
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let _ends = Ends(&stop);

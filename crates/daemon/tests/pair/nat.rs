@@ -13,7 +13,7 @@ use nix::sys::socket::{recvmsg, send, socket};
 use polypath_testing::{excuse, installed};
 
 use super::common::{Pair, link, ready};
-use super::moved::{Ends, STALLED, flow};
+use super::moved::{Ends, flow};
 use super::tcp::connected;
 
 /// A request to delete all of conntrack: nlmsghdr with `IPCTNL_MSG_CT_DELETE` of ctnetlink, acknowledged, and nfgenmsg.
@@ -85,10 +85,6 @@ fn a_connection_and_packets_go_on_when_a_nat_gives_other_ports() {
     let Some(pair) = behind_a_nat() else { return };
     let ([client, server], router) = (&pair.hosts, &pair.bed.hosts[0]);
     let (near, far) = connected(&pair, 0, 80);
-    for stream in [&near, &far] {
-        stream.set_read_timeout(Some(STALLED)).unwrap();
-        stream.set_write_timeout(Some(STALLED)).unwrap();
-    }
     let back = (far.try_clone().unwrap(), near.try_clone().unwrap());
     let [asks, answers] = [(client, 0, 5000), (server, 1, 7)].map(|(host, side, port)| {
         let socket = host.ns.run(|| UdpSocket::bind(Pair::at(side, port)).unwrap()).unwrap();

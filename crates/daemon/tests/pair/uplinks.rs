@@ -11,7 +11,7 @@ use polypath_testbed::namespace_link;
 use polypath_wire::Seed;
 
 use super::common::{Host, Pair, link, ready, sh};
-use super::moved::{Ends, STALLED, flow};
+use super::moved::{Ends, flow};
 use super::tcp::{connected, transfer};
 
 const MB: usize = 1 << 20;
@@ -100,10 +100,6 @@ fn an_uplink_that_is_point_to_point_carries_a_path_when_its_address_comes_and_wh
             sh(&host.ns, &format!("ip link set path1 mtu {}", uplink.mtu));
         }
         let (from, to) = connected(&pair, 0, port);
-        for stream in [&from, &to] {
-            stream.set_read_timeout(Some(STALLED)).unwrap();
-            stream.set_write_timeout(Some(STALLED)).unwrap();
-        }
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let _ends = Ends(&stop);
