@@ -157,6 +157,16 @@ pub struct Pace {
     pub together: u64,
 }
 
+impl Pace {
+    /// What the rate carries in this time leaves together, as from Linux (1/1024 s, `sk_pacing_shift`).
+    pub(crate) const GRAIN: Duration = Duration::from_nanos(976_562);
+
+    /// The whole segments of `mss` bytes that fit in `bytes`, two at least (`tcp_tso_autosize`). Bytes.
+    pub(crate) fn whole(bytes: u64, mss: u64) -> u64 {
+        (bytes / mss.max(1)).max(2) * mss
+    }
+}
+
 /// What one acknowledgment says of one path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct AckSample {

@@ -14,14 +14,10 @@ use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::lane::Lane;
 use super::machine::Engine;
-use crate::facts::PathView;
+use crate::facts::{Pace, PathView};
 
-/// The rate is looked at over this time: 1/1024 s (`sk_pacing_shift`).
-const GRAIN: Duration = Duration::from_nanos(976_562);
 /// Most bytes of a piece, and of a buffer that pieces are cut from.
 const LARGEST: u64 = 1 << 16;
-/// Fewest segments of a piece.
-const FEWEST: u64 = 2;
 /// A piece may be as long as `LARGEST`, halved for each of these in the smallest round trip (`tcp_tso_rtt_log`), and longer by that.
 const NEAR: Duration = Duration::from_micros(512);
 /// Nothing waits that long after the last segment.
@@ -53,8 +49,8 @@ impl Engine {
         let mss = u64::from(view.mss.max(1));
         let rate = self.controller.pace(path).map(|pace| pace.rate).or_else(|| self.rate(view));
         let near = view.min_rtt.map_or(0, |rtt| LARGEST.checked_shr((rtt.0 / NEAR.0) as u32).unwrap_or(0));
-        let bytes = rate.map_or(LARGEST, |rate| (rate.bytes_in(GRAIN) + near).min(LARGEST));
-        let whole = (bytes / mss).max(FEWEST) * mss;
+        let bytes = rate.map_or(LARGEST, |rate| (rate.bytes_in(Pace::GRAIN) + near).min(LARGEST));
+        let whole = Pace::whole(bytes, mss);
         whole.min(buffer(view).saturating_sub(lane.piece.cut).max(mss))
     }
 
@@ -69,7 +65,7 @@ impl Engine {
 /// The whole segments of a buffer, bytes.
 fn buffer(view: &PathView) -> u64 {
     let mss = u64::from(view.mss.max(1));
-    (LARGEST / mss).max(FEWEST) * mss
+    Pace::whole(LARGEST, mss)
 }
 
 /// Whether an acknowledgment should come soon.

@@ -5,8 +5,7 @@ use polypath_wire::{Duration, Rate};
 use crate::cc::controller::Phase;
 use crate::facts::{AckSample, Pace};
 
-/// A quantum is what the paced rate carries in this time, at most `MAX_QUANTUM` bytes.
-const GRAIN: Duration = Duration::from_millis(1);
+/// Most bytes of a quantum.
 const MAX_QUANTUM: u64 = 1 << 16;
 /// How late a timer of a real host may be: its tick and what else runs there.
 const LATENESS: Duration = Duration::from_millis(5);
@@ -35,15 +34,15 @@ impl Known {
     }
 
     /// Slow start leaves at twice the window in a round trip, or as fast as the bottleneck once trains tell its rate;
-    /// congestion avoidance at the window and a quarter,
+    /// congestion avoidance at the window and a fifth (Linux: `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`),
     /// two segments together, as they leave where every second one is acknowledged.
     pub(super) fn pace(self, phase: Phase, window: u64, mss: u64) -> Option<Pace> {
         let per_round_trip = Rate::from_bytes_per(window, self.srtt?);
         let (rate, least, together) = match phase {
-            Phase::SlowStart => (self.start_rate(per_round_trip), TRAIN * mss, 0),
-            Phase::CongestionAvoidance => (gain(per_round_trip, 5, 4), 2 * mss, 2 * mss),
+            Phase::SlowStart => (self.start_rate(per_round_trip), TRAIN, 0),
+            Phase::CongestionAvoidance => (gain(per_round_trip, 6, 5), 2, 2 * mss),
         };
-        let quantum = rate.bytes_in(GRAIN).clamp(least, MAX_QUANTUM.max(least));
+        let quantum = Pace::whole(rate.bytes_in(Pace::GRAIN).min(MAX_QUANTUM), mss).max(least * mss);
         Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS), together })
     }
 
