@@ -1,5 +1,6 @@
 """Many HTTP connections through the daemons, as of pages."""
 
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -55,7 +56,7 @@ def tunnel_pages(runs):
 
 def pages(runs):
     """Seconds that HTTP connections take through the daemons once these have measured the paths, over what they take over path 1
-    alone and through the daemons of $POLYPATH_BEFORE; in turns, over links 2 and over two equal links."""
+    alone and through the daemons of $POLYPATH_BEFORE, geometric means; in turns, over links 2 and over two equal links."""
     ways = {"": (BINARY, 2), "path 1 alone": (BINARY, 1)} | ({BEFORE: (BEFORE, 2)} if BEFORE else {})
     for links, name in ((FIBRE_LTE, "links 2"), ((Link(20, 20), Link(20, 20)), "twice 20/20")):
         beds = {way: Bed(links) for way in ways}
@@ -72,7 +73,8 @@ def pages(runs):
                         took[way].append(get(beds[way], INNER[1], count, at_once, size))
                 print(f"\n{name}: {count} of {size // 1000} kB, {at_once} at a time: {median(took[''])} s")
                 for way in list(ways)[1:]:
-                    print(f"  over {way:40}{median([a / b for a, b in zip(took[''], took[way])])}", flush=True)
+                    ratio = statistics.geometric_mean(a / b for a, b in zip(took[""], took[way]))
+                    print(f"  over {way:40}{ratio:8.3f}", flush=True)
         for bed in beds.values():
             bed.close()
 
