@@ -6,10 +6,8 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 from bed import Bed, Link, run
 from parts import FIBRE_LTE, Growth, between, share, spread, table
@@ -242,41 +240,6 @@ def ping(bed, address):
     return took
 
 
-def tunnel_pages(runs):
-    """Seconds that HTTP connections take over links 2, many at a time and one after the other, before and after the daemons have
-    measured the paths: through them and over path 1, in turns."""
-    words = (sys.executable, Path(__file__).with_name("pages.py"))
-    with Bed(FIBRE_LTE) as bed:
-        Tunnel(bed)
-        ways = {"polypath up": INNER[1], "TCP, path 1": bed.links[0][1]}
-        for address in ways.values():
-            bed.spawn(1, *words, "serve", address)
-        time.sleep(1)
-
-        def get(address, *numbers):
-            out, err = bed.spawn(0, *words, "get", address, *numbers).communicate(timeout=120)
-            if not out:
-                raise RuntimeError(err)
-            return float(out)
-
-        def pages(what, *numbers):
-            took = {}
-            for _ in range(runs):
-                for name, address in ways.items():
-                    took.setdefault(name, []).append(get(address, *numbers))
-            table(f"{what}, s", took)
-
-        many, few = ("200 connections of 30 kB, 20 at a time", 200, 20, 30_000), ("10 of 30 kB, one after the other", 10, 1, 30_000)
-        pages(*many)
-        pages(*few)
-        for address in ways.values():
-            get(address, 1, 1, 30_000_000)
-        print("\nafter one of 30 MB:")
-        pages(*many)
-        pages(*few)
-        pages("20 of 1 MB, 20 at a time", 20, 20, 1_000_000)
-
-
 def tunnel_gone(runs):
     """Links 2; the interface of path 1 goes down for 8 s in a transfer through the daemons: the longest pause, and shares."""
     outage = Outage()
@@ -361,4 +324,4 @@ def tunnel_flap(runs):
 
 
 PARTS = {part.__name__: part for part in (tunnel_raw, tunnel, tunnel_rm_tcp, tunnel_cut, tunnel_gone, tunnel_moved, tunnel_flap,
-                                          tunnel_small, tunnel_pages)}
+                                          tunnel_small)}

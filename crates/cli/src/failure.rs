@@ -120,6 +120,12 @@ impl Failure {
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
+
+    /// Another hint in its place, if there is one.
+    #[cfg(feature = "daemon")]
+    pub fn help_instead(self, help: &str) -> Self {
+        Self { help: self.help.map(|_| help.to_owned()), ..self }
+    }
 }
 
 impl fmt::Display for Failure {

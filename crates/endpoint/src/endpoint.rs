@@ -8,6 +8,7 @@ mod opening;
 mod packets;
 mod recall;
 mod secure;
+mod sharing;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use polypath_transport::{Connection, PathConfig, Ports, Record, Segment, State};
 use polypath_wire::deadlines::Numbered;
 use polypath_wire::{Instant, PathId, Seed};
 
+use crate::beside::SharedPaths;
 use crate::config::{EndpointConfig, ListenConfig};
 use crate::cover::{Cargo, Cover, Plain};
 use crate::demux::{Demux, Route, Trail};
@@ -98,6 +100,8 @@ pub struct Endpoint {
     known: KnownPaths,
     /// What was measured on paths, for connections that were quiet.
     news: News,
+    /// What connections have under way on paths that they share.
+    shared: SharedPaths,
 }
 
 impl Endpoint {
@@ -124,6 +128,7 @@ impl Endpoint {
             stats: EndpointStats::default(),
             known: KnownPaths::default(),
             news: News::default(),
+            shared: SharedPaths::default(),
             cover: AnyCover::Plain(Plain),
             lane: None,
             config,
@@ -241,7 +246,8 @@ impl Endpoint {
     pub fn remove_path(&mut self, now: Instant, handle: ConnectionHandle, path: PathId) {
         let Some(index) = self.slots.index(handle) else { return };
         let Some(slot) = self.slots.at(index) else { return };
-        if let Some(locators) = slot.paths.remove(path) {
+        if let Some((locators, counted)) = slot.paths.remove(path) {
+            self.shared.leave(&locators, counted);
             self.demux.remove(&locators, slot.ports);
             self.demux.open(slot.ports, index); // late segments of the path are of no connection otherwise, and reset it
             slot.connection.remove_path(now, path);
@@ -276,6 +282,7 @@ impl Endpoint {
             && let Some(index) = self.ready.pop_front()
         {
             self.catch_up(now, index);
+            self.tell_beside(now, index);
             let Some(slot) = self.slots.at(index) else { continue };
             while let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment) {
                 if let Some(locators) = slot.paths.locators(path) {
@@ -348,6 +355,7 @@ impl Endpoint {
     #[inline]
     fn settle(&mut self, now: Instant, index: u32) {
         self.share_memory(index);
+        self.count_under_way(now, index);
         self.slots.rouse(index);
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;
@@ -405,6 +413,9 @@ impl Endpoint {
         self.timers.set(index, None);
         let Some(slot) = self.slots.at(index).filter(|slot| !slot.retired) else { return };
         slot.retired = true;
+        for (_, locators, counted) in slot.paths.counted() {
+            self.shared.leave(locators, std::mem::take(counted));
+        }
         for (_, locators) in slot.paths.iter() {
             self.demux.remove(&locators, slot.ports);
         }

@@ -3,6 +3,7 @@
 //! A driver gives an [`Endpoint`] what arrives as [`Input`], calls [`pump()`] with its [`Outlet`],
 //! takes the events, and comes back at the instant the pump named.
 
+mod beside;
 mod config;
 mod cover;
 mod demux;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use polypath_transport::UnderWay;
 use polypath_transport::path_map::{OfPath, PathMap};
 use polypath_wire::PathId;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,8 @@ pub(crate) struct PathTable(PathMap<Named>);
 struct Named {
     path: PathId,
     locators: Locators,
+    /// What was under way there when it was last [counted](crate::beside).
+    counted: UnderWay,
 }
 
 impl OfPath for Named {
@@ -64,12 +67,17 @@ impl PathTable {
 
     /// Adds the path the connection numbered `path`.
     pub fn insert(&mut self, path: PathId, locators: Locators) {
-        self.0.insert(Named { path, locators });
+        self.0.insert(Named { path, locators, counted: UnderWay::default() });
     }
 
-    /// Removes a path.
-    pub fn remove(&mut self, path: PathId) -> Option<Locators> {
-        self.0.remove(path).map(|named| named.locators)
+    /// Removes a path, on which so much was counted.
+    pub fn remove(&mut self, path: PathId) -> Option<(Locators, UnderWay)> {
+        self.0.remove(path).map(|named| (named.locators, named.counted))
+    }
+
+    /// The paths with what was last counted there.
+    pub fn counted(&mut self) -> impl Iterator<Item = (PathId, &Locators, &mut UnderWay)> {
+        self.0.iter_mut().map(|named| (named.path, &named.locators, &mut named.counted))
     }
 
     /// Number of paths.

@@ -66,7 +66,7 @@ pub struct PathView {
     pub in_flight: u64,
     /// Not before this instant, for pacing.
     pub earliest_send: Instant,
-    /// When the bottleneck will have finished what we gave it, by our model of it.
+    /// When the bottleneck will have finished what we gave it, and others of the association, by our model of it.
     pub idle_at: Instant,
     /// Smoothed round trip time (RFC 6298).
     pub srtt: Option<Duration>,
@@ -142,6 +142,32 @@ pub struct KnownPath {
 impl KnownPath {
     /// What was measured longer ago is not used, of a path as of bottlenecks.
     pub const LIFE: Duration = Duration::from_secs(600);
+}
+
+/// A path on which others of the association have something under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beside {
+    /// What it is known to deliver, payload.
+    pub rate: Rate,
+    /// When its bottleneck will have sent what all gave it, by that rate.
+    pub busy_until: Instant,
+}
+
+impl Beside {
+    /// `bytes` more leave.
+    #[inline]
+    pub fn on_sent(&mut self, now: Instant, bytes: u64) {
+        self.busy_until = self.busy_until.max(now) + self.rate.transmission_time(bytes);
+    }
+}
+
+/// What was given to a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UnderWay {
+    /// Bytes that left.
+    pub sent: u64,
+    /// Those of them that were neither delivered nor given up.
+    pub in_flight: u64,
 }
 
 /// How a controller spreads what leaves on a path.

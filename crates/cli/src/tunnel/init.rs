@@ -25,6 +25,8 @@ use crate::template;
 
 /// The address of the first host in a tunnel.
 const FIRST: IpNet = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(10, 99, 0, 1), 24));
+/// What to do where the key cannot be written.
+const ANOTHER_KEY: &str = "run it as root, or name a key file in a directory of yours with --identity";
 
 /// What to write.
 struct Plan {
@@ -47,7 +49,7 @@ pub fn init(args: &InitArgs) -> Result<(), Failure> {
     // From here on a signal does not end it: what is begun is written whole.
     let _whole = Interrupt::listen_meanwhile()?;
     let draft = Draft::write(&file, &text)?; // first, as it may fail: then no key is made
-    let hit = identity(&config.identity.key)?;
+    let hit = identity(&config.identity.key, !exists)?;
     draft.keep(&file)?;
     let done = if exists { "added the peer to" } else { "wrote" };
     eprintln!("{done} {}", file.display());
@@ -232,10 +234,11 @@ fn named_key<'a>(args: &InitArgs, config: &'a Config) -> Result<&'a Path, Failur
     Ok(file)
 }
 
-/// The identity that the configuration names, which is made if it is not there.
-fn identity(file: &Path) -> Result<Hit, Failure> {
+/// The identity that the configuration names, which is made if it is not there; it `may_move` to where another option says.
+fn identity(file: &Path, may_move: bool) -> Result<Hit, Failure> {
     if !file.exists() {
-        keys::file::store(file, &keys::generate(KeyAlgorithm::EcdsaP384)?, false)?;
+        let stored = keys::file::store(file, &keys::generate(KeyAlgorithm::EcdsaP384)?, false);
+        stored.map_err(|failure| if may_move { failure.help_instead(ANOTHER_KEY) } else { failure })?;
         eprintln!("made an identity for this host: {}", file.display());
     }
     Ok(keys::file::load(file)?.hit())

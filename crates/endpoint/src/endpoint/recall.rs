@@ -36,11 +36,16 @@ impl Endpoint {
     /// Keeps what a connection measured.
     pub(super) fn remember(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.get(index) else { return };
-        let measured = |(path, locators)| slot.connection.known_path(path).zip(self.name_of(&locators));
+        let measured = |(path, locators)| {
+            let (measured, at) = slot.connection.known_path(path)?;
+            Some((locators, self.name_of(&locators)?, measured, at))
+        };
         let measured: Vec<_> = slot.paths.iter().filter_map(measured).collect();
         let found = self.found(index);
-        for ((path, at), name) in measured {
+        for (locators, name, path, at) in measured {
             self.known.measured(now, name, path, now.since(at));
+            let known = self.known.at(now, &name);
+            known.into_iter().for_each(|known| self.shared.learn(&locators, known.rate));
         }
         for (names, share, at) in found {
             self.known.found(now, names, share, now.since(at));
@@ -72,8 +77,13 @@ impl Endpoint {
 
     /// The name of the path that connections know by these locators.
     fn name_of(&self, locators: &Locators) -> Option<PathName> {
-        let outer = self.cover.outer(locators)?;
-        let (local, remote) = (outer.local.ip(), outer.remote.ip());
-        Some(PathName { peer: locators.remote.ip(), local, remote })
+        name_of(&self.cover, locators)
     }
+}
+
+/// The name of the path that connections under `cover` know by these locators.
+pub(super) fn name_of(cover: &impl Cover, locators: &Locators) -> Option<PathName> {
+    let outer = cover.outer(locators)?;
+    let (local, remote) = (outer.local.ip(), outer.remote.ip());
+    Some(PathName { peer: locators.remote.ip(), local, remote })
 }

@@ -13,6 +13,7 @@ mod limit;
 mod marks;
 mod ns2;
 mod offload;
+mod pages;
 mod polypath;
 mod queue_target;
 mod tail;

@@ -6,8 +6,9 @@ use super::connection::{Connection, State};
 use super::paths::Member;
 use super::timers::Timer;
 use crate::engine::config::PathConfig;
+use crate::engine::lane::Lane;
 use crate::engine::stats::PathStats;
-use crate::facts::{KnownPath, PathState};
+use crate::facts::{Beside, KnownPath, PathState, UnderWay};
 
 impl Connection {
     /// Adds a path to an open connection. None if it has as many as there may be at a time,
@@ -122,6 +123,18 @@ impl Connection {
             self.observe_bottlenecks(now);
         }
         is_news
+    }
+
+    /// Bytes sent on `path`, and those of them that are in flight.
+    #[inline]
+    pub fn under_way(&self, path: PathId) -> UnderWay {
+        self.engine.lanes().get(path).map_or_else(UnderWay::default, Lane::under_way)
+    }
+
+    /// Other connections over the same path have this under way there, or nothing: what leaves waits behind it.
+    #[inline]
+    pub fn path_beside(&mut self, now: Instant, path: PathId, beside: Option<Beside>) {
+        self.engine.set_beside(now, path, beside);
     }
 
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:

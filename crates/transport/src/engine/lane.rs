@@ -1,11 +1,11 @@
 //! What the engine knows of one path.
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, Rate};
 
 use super::marks::Marks;
 use super::piece::Piece;
 use super::stats::PathStats;
-use crate::facts::{Episode, KnownPath, LossEvent};
+use crate::facts::{Beside, Episode, KnownPath, LossEvent, UnderWay};
 use crate::path::estimator::PathEstimator;
 use crate::path::flight::Flight;
 use crate::path::limit::Limit;
@@ -25,6 +25,8 @@ pub(crate) struct Lane {
     pub(super) timed_from: u64,
     /// Bytes under way that the owner accounts for itself.
     pub(super) aside: u64,
+    /// What others of the association have under way there, too.
+    pub(super) beside: Option<Beside>,
     /// The window was full when something left last: the time until it opens is no lateness of a timer.
     pub(super) was_full: bool,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.
@@ -106,5 +108,18 @@ impl Lane {
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
         self.flight.in_flight() + self.aside
+    }
+
+    /// The same, and all that left.
+    #[inline]
+    pub(crate) fn under_way(&self) -> UnderWay {
+        UnderWay { sent: self.stats.bytes_sent, in_flight: self.in_flight() }
+    }
+
+    /// When the bottleneck, of this `rate`, will have sent what is under way: `in_flight` of ours, and what others have there.
+    #[inline]
+    pub(super) fn idle_at(&self, now: Instant, in_flight: u64, rate: Option<Rate>) -> Instant {
+        let alone = self.estimator.idle_at(now, in_flight, rate);
+        self.beside.map_or(alone, |beside| alone.max(beside.busy_until))
     }
 }

@@ -35,6 +35,7 @@ impl Engine {
             path: id,
             flight: Flight::new(self.lanes.is_empty()),
             aside: 0,
+            beside: None,
             estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way, self.rules.trains)
                 .expecting(round_trip),
             stats: PathStats::default(),

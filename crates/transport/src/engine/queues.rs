@@ -5,13 +5,22 @@ use polypath_wire::{Duration, Instant, PathId};
 
 use super::lane::Lane;
 use super::machine::Engine;
-use crate::facts::PathState;
+use crate::facts::{Beside, PathState};
 
 impl Engine {
     /// How long a packet given to `path` now waits behind our own.
     pub(super) fn own_wait(&self, now: Instant, path: PathId) -> Duration {
-        let (view, estimator) = (&self.views[path], &self.lanes[path].estimator);
-        estimator.idle_at(now, view.in_flight, estimator.bottleneck()).since(now)
+        let (view, lane) = (&self.views[path], &self.lanes[path]);
+        lane.idle_at(now, view.in_flight, lane.estimator.bottleneck()).since(now)
+    }
+
+    /// Others of the association have this under way on `path`, or nothing.
+    #[inline]
+    pub(crate) fn set_beside(&mut self, now: Instant, path: PathId, beside: Option<Beside>) {
+        let Some(lane) = self.lanes.get_mut(path) else { return };
+        if std::mem::replace(&mut lane.beside, beside) != beside {
+            self.refresh_room(now, path);
+        }
     }
 
     /// Something waited for `wait` on `path`: what of that is not our own queue is the queue of others.
@@ -41,7 +50,7 @@ impl Engine {
     /// A packet on `path` waits this long: of it the model knows our own part.
     pub(crate) fn reveal_queues(&mut self, now: Instant, path: PathId, wait: Duration) {
         let Some(p) = self.lanes.get(path) else { return };
-        let own = p.estimator.idle_at(now, p.flight.in_flight(), p.estimator.bottleneck()).since(now);
+        let own = p.idle_at(now, p.flight.in_flight(), p.estimator.bottleneck()).since(now);
         self.observers.watch.reveal(path, wait - own);
         self.refresh(now, path);
     }

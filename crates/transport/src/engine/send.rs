@@ -152,6 +152,9 @@ impl Engine {
         lane.stats.bytes_sent += len;
         lane.stats.retransmissions += u64::from(cargo.history != History::Once);
         self.timers.start(Timer::Rto(path), || now + lane.estimator.rtt.rto()); // RFC 6298 §5.1
+        if let Some(beside) = &mut lane.beside {
+            beside.on_sent(now, len);
+        }
         let mark = lane.estimator.on_sent(now, len + overhead, idle, last);
         match ASIDE {
             true => lane.aside += len,

@@ -17,6 +17,8 @@ pub(crate) struct Overdue {
     pub reneged: bool,
     /// An echo may yet show that the timeout was for nothing.
     pub doubtful: bool,
+    /// All that is in flight there lies beyond the peer's window, where the peer drops it: that is no fault of the path.
+    pub beyond_window: bool,
 }
 
 impl Engine {
@@ -28,7 +30,8 @@ impl Engine {
         lane.estimator.rtt.back_off();
         let first = lane.timeouts == 1;
         self.clear_credit();
-        let lost = self.rules.fail_silent && !overdue.reneged && self.works_without(now, path);
+        let may_fail = !overdue.beyond_window;
+        let lost = may_fail && self.rules.fail_silent && !overdue.reneged && self.works_without(now, path);
         let doubtful = overdue.doubtful && first && !lost && self.may_doubt(path);
         let episode = self.policy.on_timeout(&case(now, path, (&self.views, &self.lanes), order));
         let loss = self.lose_at_timeout(now, path, episode);
@@ -36,7 +39,7 @@ impl Engine {
             self.reduce_for(now, path, &loss);
             self.lanes[path].doubt = doubtful.then_some(Doubt { since: now, episode });
         }
-        let failed = lost || self.failed_too_often(path);
+        let failed = lost || may_fail && self.failed_too_often(path);
         if lost {
             self.fail(now, path, loss);
         } else if failed {

@@ -140,7 +140,7 @@ impl Engine {
 fn refresh_flight(now: Instant, view: &mut PathView, lane: &Lane) {
     debug_assert_eq!(view.rate, lane.estimator.bottleneck());
     view.take_up(lane.in_flight());
-    view.idle_at = lane.estimator.idle_at(now, view.in_flight, view.rate);
+    view.idle_at = lane.idle_at(now, view.in_flight, view.rate);
 }
 
 /// The bytes that must have room on one of several paths before a segment leaves. With several paths acknowledgments release single

@@ -86,7 +86,7 @@ fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) 
     let sent = quicker().chain([path]).map(|p| capacity(p, now, arrives + back)).fold(0, u64::saturating_add);
     let last = |p: &PathView| capacity(p, clocked_arrival(now, p, parcel.len), arrives);
     let delivered = quicker().map(last).fold(0, u64::saturating_add);
-    sent > parcel.window || delivered > parcel.waiting
+    sent.min(parcel.waiting) > parcel.window || delivered > parcel.waiting
 }
 
 /// Bytes that leave on `path` between two instants, by its rate or by a window each round trip: where little was
@@ -127,6 +127,14 @@ mod tests {
         for (window, choice) in [(1_220_000, Choice::Wait(None)), (1_222_000, Choice::Send(PathId(1)))] {
             assert_eq!(pick(&Parcel { window, ..PARCEL }, &paths()), choice, "{window}");
         }
+    }
+
+    /// As before, but no more is left than the window takes.
+    #[test]
+    fn what_fits_the_window_does_not_wait_for_it() {
+        let parcel = Parcel { window: 1_000_000, waiting: 950_000, ..PARCEL };
+        assert_eq!(pick(&parcel, &paths()), Choice::Send(PathId(1)));
+        assert_eq!(pick(&Parcel { waiting: 1_050_000, ..parcel }, &paths()), Choice::Wait(None));
     }
 
     /// The quicker path delivers the first of them after 10.1 ms, and then 10 kB a millisecond: 909 kB until 101 ms.

@@ -23,10 +23,20 @@ impl Sender {
         if reneged {
             self.map.renege(engine);
         }
-        let overdue = Overdue { reneged, doubtful: !reneged && !self.map.has_lost() };
+        let overdue = Overdue {
+            reneged,
+            doubtful: !reneged && !self.map.has_lost(),
+            beyond_window: self.lies_beyond_window(path, engine),
+        };
         let failed = engine.on_rto(now, path, overdue, &self.map);
         self.follow(engine);
         failed
+    }
+
+    /// Whether all that is in flight on `path` lies beyond the peer's window, which was larger when it left.
+    fn lies_beyond_window(&self, path: PathId, engine: &Engine) -> bool {
+        let flight = &engine.lanes()[path].flight;
+        flight.is_outstanding() && flight.iter().all(|(_, sent)| sent.cargo.key >= self.window.edge)
     }
 
     /// The path of the oldest segment, if the peer may have taken back that it arrived. Any path, if that one is gone.

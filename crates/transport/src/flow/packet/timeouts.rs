@@ -32,7 +32,7 @@ impl PacketFlow {
     /// The path sends less, and if others work it may fail.
     fn on_rto(&mut self, now: Instant, path: PathId) {
         if self.engine.lanes()[path].is_outstanding() {
-            let overdue = Overdue { reneged: false, doubtful: false };
+            let overdue = Overdue { reneged: false, doubtful: false, beyond_window: false };
             self.engine.on_rto(now, path, overdue, &Unordered);
         }
     }

@@ -1,6 +1,7 @@
 //! Two connections in virtual time with an editable wire between them: what RFC 9293 and its
 //! companions ask for, one behaviour a test.
 
+mod blocked;
 mod closing;
 mod data;
 mod early;

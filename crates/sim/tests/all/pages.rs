@@ -1,0 +1,92 @@
+//! Many short connections at once over the same two paths, as of a page: they divide between both.
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
+use crate::common::{between, hop, secs};
+use polypath_sim::{FlowConfig, FlowId, HopConfig, Path, World};
+use polypath_transport::cc::{CcConfig, PolypathConfig};
+use polypath_transport::sched::SchedulerConfig;
+use polypath_transport::{AckConfig, ConnectionConfig, PathConfig};
+use polypath_wire::Duration;
+
+const STEP: Duration = Duration::from_millis(1);
+
+/// A connection as the daemon's, which begins now.
+fn flow(world: &mut World, paths: &[Path], bytes: u64) -> FlowId {
+    let connection = ConnectionConfig {
+        scheduler: SchedulerConfig::EarliestCompletion,
+        cc: CcConfig::Polypath(PolypathConfig::default()).of_today(),
+        acks: AckConfig::thinned(),
+        send_buffer: 32 << 20,
+        receive_buffer: 32 << 20,
+        ..ConnectionConfig::default()
+    };
+    let config = FlowConfig {
+        bytes: Some(bytes),
+        start: world.now(),
+        paths: paths.iter().map(|path| (*path, PathConfig::default())).collect(),
+        sender: connection.clone(),
+        receiver: connection,
+        ..FlowConfig::default()
+    };
+    world.flow(config).unwrap()
+}
+
+/// The mean time, s, that each of `count` connections takes for `bytes`, `at_once` at a time, after one of 10 MB has measured the paths.
+fn mean(hops: &[HopConfig; 2], over: usize, [count, at_once]: [usize; 2], bytes: u64) -> f64 {
+    let (mut world, paths) = between(hops.clone());
+    let paths = &paths[..over];
+    flow(&mut world, paths, 10_000_000);
+    world.run(secs(20.0));
+    let (mut left, mut open, mut sum) = (count, Vec::new(), 0.0);
+    while left > 0 || !open.is_empty() {
+        open.retain(|id| {
+            let report = world.flow_report(*id);
+            sum += report.finished.map_or(0.0, |at| at.since(report.started).as_secs_f64());
+            report.finished.is_none()
+        });
+        while left > 0 && open.len() < at_once {
+            open.push(flow(&mut world, paths, bytes));
+            left -= 1;
+        }
+        let next = world.now() + STEP;
+        world.run(next);
+    }
+    sum / count as f64
+}
+
+/// What a connection takes over both paths, divided by what it takes over the first one.
+fn ratio(hops: [HopConfig; 2], [count, at_once]: [usize; 2], kilobytes: u64) -> f64 {
+    let [one, both] = [1, 2].map(|over| mean(&hops, over, [count, at_once], 1000 * kilobytes));
+    println!("{at_once} at once, {kilobytes} kB: {one:.4} s over the first, {both:.4} over both");
+    both / one
+}
+
+fn unequal() -> [HopConfig; 2] {
+    [hop(100, 10, 250), hop(40, 40, 400)]
+}
+
+fn equal(mbps: u64, delay: u64) -> [HopConfig; 2] {
+    let packets = (mbps * delay / 4) as u32;
+    [hop(mbps, delay, packets), hop(mbps, delay, packets)]
+}
+
+/// Each alone would have gone by the first path: its first window holds 10 kB.
+#[test]
+fn those_that_begin_together_take_both_of_two_equal_paths() {
+    let ratio = ratio(equal(20, 20), [200, 20], 10);
+    assert!(ratio < 0.75, "{ratio}");
+}
+
+#[test]
+fn they_take_a_slower_path_once_the_quicker_one_has_a_queue() {
+    let ratio = ratio(unequal(), [100, 20], 200);
+    assert!(ratio < 0.85, "{ratio}");
+}
+
+#[test]
+fn one_at_a_time_a_second_path_is_no_loss() {
+    for (hops, kilobytes) in [(unequal(), 10), (unequal(), 30), (unequal(), 200), (equal(50, 10), 30)] {
+        let ratio = ratio(hops, [10, 1], kilobytes);
+        assert!(ratio < 1.001, "{ratio}");
+    }
+}
