@@ -1,4 +1,4 @@
-//! Puts the experiments, the templates and what pages consist of into the library, and a hash of the sources that decide a run.
+//! Puts the experiments, the templates, the schema and what pages consist of into the library, and a hash of the sources that decide a run.
 
 use std::fs;
 use std::io;
@@ -14,6 +14,7 @@ fn main() -> io::Result<()> {
         ("EXPERIMENTS", files(&root.join("experiments"), &["toml", "csv", "trace"])?),
         ("TEMPLATES", files(&here.join("templates"), &["toml"])?),
         ("REPORT", files(&here.join("src/report"), &["css", "js", "LICENSE"])?),
+        ("SPEC", files(&here.join("src/spec"), &["json"])?),
     ];
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let packed = out.join("built_in.lz4");

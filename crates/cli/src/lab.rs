@@ -43,10 +43,7 @@ pub fn run(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Record(args) => crate::record::record(args),
         LabCommand::Replay(args) => replay::replay(args),
         LabCommand::Speed(args) => speed::speed(args),
-        LabCommand::Schema => {
-            let schema = serde_json::to_string_pretty(&spec::schema()).expect("a schema is JSON");
-            printed(writeln!(io::stdout(), "{schema}"))
-        }
+        LabCommand::Schema => printed(write!(io::stdout(), "{}", spec::schema())),
     }
 }
 

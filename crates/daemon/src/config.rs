@@ -5,7 +5,7 @@ mod class;
 mod error;
 mod files;
 mod reached;
-#[cfg(feature = "schema")]
+#[cfg(test)]
 mod schema;
 mod transport;
 mod wording;
@@ -22,8 +22,6 @@ use polypath_transport::flow::PacketConfig;
 use polypath_transport::{AckConfig, CcConfig, ConnectionConfig, SchedulerConfig};
 use polypath_wire::Duration;
 use polypath_wire::hip::{Hit, udp};
-#[cfg(feature = "schema")]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::rate::Limit;
@@ -43,7 +41,7 @@ const QUEUE_TARGET: Duration = Duration::from_millis(10);
 
 /// The whole configuration of a daemon. In a file relative paths begin at its directory.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Who this host is.
@@ -79,7 +77,7 @@ pub struct Config {
 
 /// Who this host is.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct IdentityConfig {
     /// The file of the private key, which nobody but its owner may read.
@@ -88,24 +86,24 @@ pub struct IdentityConfig {
 
 /// The TUN device.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Tunnel {
     /// Its name, at most 15 bytes.
     #[serde(default = "Tunnel::default_name")]
-    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = 15)))]
+    #[cfg_attr(test, schemars(length(min = 1, max = 15)))]
     pub name: String,
     /// The addresses of this host on it, each with the length of its network's prefix.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<schema::HostAddress>"))]
+    #[cfg_attr(test, schemars(with = "Vec<schema::HostAddress>"))]
     pub addresses: Vec<IpNet>,
     /// The peer that says which address this host has beside those.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "schema::Tag"))]
+    #[cfg_attr(test, schemars(with = "schema::Tag"))]
     pub addresses_from: Option<Hit>,
     /// The network out of which peers without prefixes have an address each.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "schema::Network"))]
+    #[cfg_attr(test, schemars(with = "schema::Network"))]
     pub assign: Option<IpNet>,
     /// Largest packet, bytes, 576 (with IPv6 1280) to 65,535.
     #[serde(default = "Tunnel::default_mtu")]
@@ -123,7 +121,7 @@ pub struct Tunnel {
 
 /// Where peers find this host.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Listen {
     /// The UDP port, on every address that carries a path; 0 takes a free one on each, for a host that only calls.
@@ -132,20 +130,20 @@ pub struct Listen {
 
 /// Which interfaces carry paths.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Paths {
     /// Those whose names match one of these patterns (`*` and `?`); empty: all.
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    #[cfg_attr(test, schemars(inner(length(min = 1))))]
     pub include: Vec<String>,
     /// But not those whose names match one of these.
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    #[cfg_attr(test, schemars(inner(length(min = 1))))]
     pub exclude: Vec<String>,
     /// If there are any, the others carry only what these have no room for.
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    #[cfg_attr(test, schemars(inner(length(min = 1))))]
     pub prefer: Vec<String>,
     /// Used only while all others carry nothing.
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    #[cfg_attr(test, schemars(inner(length(min = 1))))]
     pub backup: Vec<String>,
     /// The most that is sent over an interface, all peers together.
     pub limit: BTreeMap<String, Limit>,
@@ -155,7 +153,7 @@ pub struct Paths {
 
 /// How TCP connections are carried.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LaneConfig {
     /// Most connections at a time, in both directions together; 1 or more.
@@ -173,7 +171,7 @@ pub struct LaneConfig {
     /// Congestion control of each path, with its parameters: as in experiments.
     pub cc: CcConfig,
     /// TCP connections with these addresses at either end travel as packets, and end at their hosts.
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<schema::Network>"))]
+    #[cfg_attr(test, schemars(with = "Vec<schema::Network>"))]
     pub exclude: Vec<IpNet>,
     /// The same of those with these ports at either end.
     pub exclude_ports: Vec<Ports>,
@@ -183,7 +181,7 @@ pub struct LaneConfig {
 
 /// How a running daemon is asked.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Control {
     /// The Unix socket, which its owner and root may use.
@@ -194,7 +192,7 @@ pub struct Control {
 
 /// Who a daemon is.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct DaemonConfig {
     /// The user that it becomes once it is set up, with the network's capabilities only; without one it stays who started it, with these
@@ -206,7 +204,7 @@ pub struct DaemonConfig {
 
 /// What a daemon tells over HTTP.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Metrics {
     /// Where it answers, for example `127.0.0.1:9510`; without it, nowhere.
@@ -217,7 +215,7 @@ pub struct Metrics {
 
 /// Where there are files of further peers.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct PeerFiles {
     /// A directory: each `*.toml` in it has tables `[[peer]]`, but for hidden files.
@@ -226,23 +224,23 @@ pub struct PeerFiles {
 
 /// A host at the other end.
 #[derive(Clone, PartialEq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
     /// What it is called in messages; its tag if this is empty.
     #[serde(default)]
     pub name: String,
     /// Its Host Identity Tag.
-    #[cfg_attr(feature = "schema", schemars(with = "schema::Tag"))]
+    #[cfg_attr(test, schemars(with = "schema::Tag"))]
     pub hit: Hit,
     /// Its addresses or names, with or without a port. Empty: it calls us.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    #[cfg_attr(test, schemars(inner(length(min = 1))))]
     pub addresses: Vec<String>,
     /// The addresses behind it: what goes there goes to it, and what comes from it must come from there. Empty: one that
     /// `[tunnel] assign` gives it.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<schema::Network>"))]
+    #[cfg_attr(test, schemars(with = "Vec<schema::Network>"))]
     pub prefixes: Vec<IpNet>,
 }
 
@@ -311,6 +309,14 @@ impl Config {
     /// Connections between the peers.
     pub(crate) fn outer(&self) -> ConnectionConfig {
         self.tunnel.transport.over(ConnectionConfig { ecn: self.tunnel.ecn, ..self.lane.outer() })
+    }
+
+    /// The JSON Schema of a configuration.
+    #[cfg(feature = "schema")]
+    pub fn schema() -> String {
+        let packed = include_bytes!(concat!(env!("OUT_DIR"), "/schema.lz4"));
+        let text = lz4_flex::decompress_size_prepended(packed).expect("build.rs compressed it");
+        String::from_utf8(text).expect("it is a text")
     }
 
     /// Whether it must know something after a restart.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-// `EXPERIMENTS`, `TEMPLATES`, `REPORT`: the names of files, and where their texts are in `PACKED`, which holds all of them, compressed.
+// `EXPERIMENTS`, `TEMPLATES`, `REPORT`, `SPEC`: the names of files, and where their texts are in `PACKED`, which holds all of them, compressed.
 include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 /// Files of one kind.
@@ -29,6 +29,11 @@ pub(crate) fn report(file: &str) -> &'static str {
     text(REPORT, file).expect("build.rs put it in")
 }
 
+/// The JSON Schema of spec files.
+pub(crate) fn schema() -> &'static str {
+    text(SPEC, "schema.json").expect("build.rs put it in")
+}
+
 fn text(of: Files, file: &str) -> Option<&'static str> {
     texts(of).find(|(name, _)| *name == file).map(|(_, text)| text)
 }
@@ -51,9 +56,12 @@ mod tests {
     #[test]
     fn what_is_inside_is_what_the_files_hold() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        for (dir, files) in
-            [("../../experiments", EXPERIMENTS), ("templates", TEMPLATES), ("src/report", REPORT)]
-        {
+        for (dir, files) in [
+            ("../../experiments", EXPERIMENTS),
+            ("templates", TEMPLATES),
+            ("src/report", REPORT),
+            ("src/spec", SPEC),
+        ] {
             assert!(!files.is_empty());
             for (name, text) in texts(files) {
                 assert_eq!(text, fs::read_to_string(root.join(dir).join(name)).unwrap(), "{name}");

@@ -3,7 +3,6 @@
 mod kind;
 mod part;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::flow_result::FlowResult;
@@ -85,9 +84,8 @@ const LINK: Def = Def { scope: Scope::Link, drawable: Some(Merge::Mean), ..FLOW 
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $name:ident: $def:expr;)+) => {
         /// What is measured in one run, in the measured time unless it says otherwise.
-        #[derive(
-            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema,
-        )]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
         pub enum Metric {
             $($(#[doc = $doc])+ $name,)+

@@ -4,8 +4,6 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-#[cfg(feature = "experiments")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// First and last seed of an ensemble.
@@ -96,21 +94,6 @@ impl Serialize for SeedRange {
 impl<'de> Deserialize<'de> for SeedRange {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-#[cfg(feature = "experiments")]
-impl JsonSchema for SeedRange {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "seeds".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "First and last seed, the last included.",
-            "pattern": "^\\s*[0-9]+\\s*(\\.\\.=?\\s*[0-9]+\\s*)?$",
-            "examples": ["1..20"],
-        })
     }
 }
 

@@ -8,8 +8,6 @@ use std::ops::Deref;
 use std::str::FromStr;
 
 use polypath_wire::{Duration, Rate};
-#[cfg(feature = "experiments")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -206,22 +204,6 @@ impl<T: Measure> Visitor<'_> for Text<T> {
     }
     fn visit_f64<E: de::Error>(self, n: f64) -> Result<Self::Value, E> {
         self.visit_str(&n.to_string())
-    }
-}
-
-#[cfg(feature = "experiments")]
-impl<T: Measure> JsonSchema for Human<T> {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        T::WHAT.into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let units: Vec<_> = T::UNITS.iter().map(|u| u.0.replace('/', "\\/")).collect();
-        json_schema!({
-            "type": "string",
-            "description": format!("A {}: a number and its unit.", T::WHAT),
-            "pattern": format!("^\\s*[0-9]+(\\.[0-9]*)?\\s*({})\\s*$", units.join("|")),
-            "examples": [T::EXAMPLE],
-        })
     }
 }
 

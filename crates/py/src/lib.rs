@@ -44,8 +44,8 @@ fn names() -> Vec<String> {
 
 /// The JSON Schema of spec files.
 #[pyfunction]
-fn schema() -> String {
-    spec::schema().as_value().to_string()
+fn schema() -> &'static str {
+    spec::schema()
 }
 
 /// The text of a template.

@@ -1,4 +1,5 @@
-//! What tests of all crates share: two ends in virtual time ([`Bed`]); to say what they could not test, and why.
+//! What tests of all crates share: two ends in virtual time ([`Bed`]); files made by code ([`assert_kept`]); to say what
+//! they could not test, and why.
 
 mod bed;
 mod busy;
@@ -7,8 +8,9 @@ mod link;
 mod wire;
 
 use std::env;
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use bed::{Bed, CLIENT, SERVER};
 pub use busy::LatencyProbe;
@@ -52,6 +54,16 @@ fn is_installed(tool: &str) -> bool {
     env::split_paths(&path).chain(more).any(|dir| dir.join(tool).exists())
 }
 
+/// Panics unless `file` holds `text`, which code makes. With `INSTA_UPDATE=always` in the environment it is written, as
+/// snapshots are.
+pub fn assert_kept(file: &Path, text: &str) {
+    if env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(file, text).expect("the sources can be written");
+    }
+    let same = fs::read_to_string(file).is_ok_and(|kept| kept == text);
+    assert!(same, "{} is stale: renew it by this test with INSTA_UPDATE=always", file.display());
+}
+
 fn promised(no_skip: Option<&str>) -> bool {
     !matches!(no_skip, None | Some("" | "0"))
 }
@@ -63,6 +75,12 @@ mod tests {
     #[test]
     fn only_a_promise_makes_a_skip_fail() {
         assert_eq!([None, Some(""), Some("0"), Some("1")].map(promised), [false, false, false, true]);
+    }
+
+    #[test]
+    #[should_panic(expected = "Cargo.toml is stale")]
+    fn a_file_that_holds_something_else_is_stale() {
+        assert_kept(&Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"), "");
     }
 
     #[test]

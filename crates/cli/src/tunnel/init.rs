@@ -42,7 +42,7 @@ struct Plan {
 /// Writes a configuration, or adds a peer to one. Asks for what is not said, on a terminal.
 pub fn init(args: &InitArgs) -> Result<(), Failure> {
     if args.schema {
-        return printed(writeln!(io::stdout(), "{:#}", Config::schema()));
+        return printed(write!(io::stdout(), "{}", Config::schema()));
     }
     let args = &questions::complete(args)?;
     let Plan { peer, exists, file, text, config } = plan(args)?;

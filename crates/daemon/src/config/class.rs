@@ -10,7 +10,7 @@ use super::wording::takes;
 
 /// Packets that all of this fits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Class {
     /// Differentiated services code point, 0 to 63: 46 is expedited forwarding (RFC 3246), as of calls.
@@ -18,7 +18,7 @@ pub struct Class {
     pub dscp: Option<u8>,
     /// Protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(with = "Protocol"))]
+    #[cfg_attr(test, schemars(with = "Protocol"))]
     pub protocol: Option<Protocol>,
     /// Ports of TCP or UDP, at either end; empty: any packet.
     pub ports: Vec<Ports>,
@@ -26,7 +26,7 @@ pub struct Class {
 
 /// A protocol above IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
     /// Transmission control.

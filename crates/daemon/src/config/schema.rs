@@ -1,6 +1,8 @@
-//! The JSON Schema of the configuration: what its types say of each key, and the ranges that are checked.
+//! The JSON Schema of the configuration: what its types say of each key, and the ranges that are checked. The program has the
+//! file that this gives, `schema.json`.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -14,26 +16,30 @@ use crate::volume::Volume;
 /// Names the schema.
 const TITLE: &str = "Polypath daemon";
 
-impl Config {
-    /// The JSON Schema of a configuration.
-    pub fn schema() -> Value {
-        let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-        let mut schema = settings.into_generator().into_root_schema_for::<Self>().to_value();
-        leave_out_null(&mut schema);
-        for (key, least, most) in RANGES {
-            let number = key.split('.').fold(&mut schema, |table, key| {
-                let of_list = table.get("items").is_some();
-                let table = if of_list { &mut table["items"] } else { table };
-                &mut table["properties"][key]
-            });
-            number["minimum"] = json!(least);
-            if most < u64::MAX {
-                number["maximum"] = json!(most);
-            }
+#[test]
+fn the_program_has_the_schema_that_is_derived() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/schema.json");
+    polypath_testing::assert_kept(&file, &format!("{:#}\n", derived()));
+}
+
+/// The JSON Schema of a configuration.
+fn derived() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<Config>().to_value();
+    leave_out_null(&mut schema);
+    for (key, least, most) in RANGES {
+        let number = key.split('.').fold(&mut schema, |table, key| {
+            let of_list = table.get("items").is_some();
+            let table = if of_list { &mut table["items"] } else { table };
+            &mut table["properties"][key]
+        });
+        number["minimum"] = json!(least);
+        if most < u64::MAX {
+            number["maximum"] = json!(most);
         }
-        schema["title"] = TITLE.into();
-        schema
     }
+    schema["title"] = TITLE.into();
+    schema
 }
 
 /// A key without a value is left out of a file: TOML has no null.

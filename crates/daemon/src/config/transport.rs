@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// `[tunnel] transport`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
     /// Polypath's: paths as HIP has them, the earliest completion, the controller of `[lane] cc`.

@@ -2,7 +2,7 @@
 
 mod written;
 
-#[cfg(feature = "schema")]
+#[cfg(test)]
 pub(super) use written::RANGES;
 pub(super) use written::takes;
 

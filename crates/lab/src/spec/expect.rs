@@ -1,7 +1,6 @@
 //! What an experiment must show: bands and orderings of its metrics over the ensemble, beside what
 //! the paper says and what nothing would show.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Spec;
@@ -10,7 +9,8 @@ use crate::metric::Metric;
 
 /// One expectation: a statistic of a metric over the ensemble of one cell lies in a band, is what a
 /// paper published, or grows from each cell of a list to the next.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Expect {
     /// Short name of the claim, for the tables of `lab check` and `lab report`.
@@ -46,7 +46,8 @@ pub struct Expect {
 }
 
 /// A number that each run's values have, and that nothing is expected of.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Measure {
     /// What its rows are called, in the column `claim`.

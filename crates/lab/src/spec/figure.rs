@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use polypath_wire::Duration;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cell::chosen;
@@ -12,7 +11,8 @@ use super::{Cell, Metric, Spec};
 use crate::units::Human;
 
 /// One figure.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Over what it is drawn.
@@ -145,7 +145,8 @@ fn leading_number(label: &str) -> Option<f64> {
 }
 
 /// Over what a figure is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FigureKind {
     /// Over time in a run: rates in bins, or states at their ends.
@@ -163,7 +164,8 @@ pub enum FigureKind {
 }
 
 /// What the band around a line is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Band {
     /// The 95 % confidence interval of the mean.
@@ -176,7 +178,8 @@ pub enum Band {
 }
 
 /// A line of a figure.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Series {
     /// What it is called. Default: flow and path.

@@ -1,7 +1,6 @@
 //! Flows: who sends what to whom, over which paths.
 
 use polypath_wire::{Duration, Rate};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Metric;
@@ -9,7 +8,8 @@ use crate::metric::Protocol;
 use crate::units::{Bytes, Human};
 
 /// One source of traffic and its destination.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Its name in grids, expectations and results.
@@ -56,14 +56,15 @@ pub struct Flow {
     pub secure: bool,
     /// TCP only: keys of the connection that differ from the experiment's `[connection]`.
     #[serde(default)]
-    #[schemars(schema_with = "super::schema::connection")]
+    #[cfg_attr(test, schemars(schema_with = "super::schema::connection"))]
     pub connection: toml::Table,
 }
 
 /// What a flow sends.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-#[schemars(transform = super::schema::describe_variants)]
+#[cfg_attr(test, schemars(transform = super::schema::describe_variants))]
 pub enum Traffic {
     /// A TCP connection that always has something to send.
     #[default]
@@ -89,7 +90,8 @@ pub enum Traffic {
 }
 
 /// When a flow starts.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Start {
     /// At this time.

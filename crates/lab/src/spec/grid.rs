@@ -1,6 +1,5 @@
 //! The grid: every combination of the values of its axes is a cell, a spec of its own.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -10,7 +9,8 @@ use crate::document::Key;
 use crate::seeds::SeedRange;
 
 /// A key of the spec and the values to try for it, or values that set several keys together.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
     /// Which key, with dots: `connection.scheduler.policy`, `duration`, `flow.bulk.mss`,
@@ -24,7 +24,7 @@ pub struct Axis {
     pub name: Option<String>,
     /// What to set it to; or `{ label = "…", set = { "some.key" = …, "other.key" = … } }`, which sets
     /// several keys together. `label` and `value` name a value of `key`.
-    #[schemars(with = "Vec<serde_json::Value>")]
+    #[cfg_attr(test, schemars(with = "Vec<serde_json::Value>"))]
     pub values: Vec<Value>,
     /// What to call the values in labels. Default: the values.
     #[serde(default)]

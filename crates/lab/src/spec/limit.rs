@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use polypath_hop::QueueLimit;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{Bytes, Human, UnitError, split_number};
@@ -95,19 +94,5 @@ impl Serialize for Limit {
 impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Limit {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "limit".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "description": "Packets, a size, or a multiple of rate × 2 · delay.",
-            "pattern": r"^\s*[0-9]+(\.[0-9]*)?\s*([pP]|[bB][dD][pP]|[kKmMgG]?i?[bB])\s*$",
-            "examples": ["144p", "1.5bdp", "90kB"],
-        })
     }
 }

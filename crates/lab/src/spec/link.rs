@@ -1,7 +1,6 @@
 //! Links: rate, delay, queue, and everything that can go wrong.
 
 use polypath_wire::{Duration, Rate};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::queue::Queue;
@@ -9,7 +8,8 @@ use super::rate::LinkRate;
 use crate::units::Human;
 
 /// A link between two nodes, with the same values in both directions but for those in `back`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Node at one end.
@@ -28,18 +28,18 @@ pub struct Link {
     pub back: Back,
     /// Probability that a packet is lost on the wire, 0 to 1. Default: 0.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub loss: f64,
     /// Probability that a packet arrives twice, 0 to 1. Default: 0.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub duplication: f64,
     /// Packets held back while later ones pass. Default: none.
     #[serde(default)]
     pub reordering: Option<Reordering>,
     /// Probability that bits of a packet flip, 0 to 1. Default: 0.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub corruption: f64,
     /// Largest packet with its headers, bytes. Default: 1500.
     #[serde(default = "ethernet")]
@@ -53,7 +53,8 @@ pub struct Link {
 }
 
 /// Values of the other direction of a link; what it does not name is as in the first.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Back {
     /// Rate, or a file with its delivery opportunities.
@@ -67,16 +68,17 @@ pub struct Back {
     pub queue: Option<Queue>,
     /// Probability that a packet is lost on the wire, 0 to 1.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub loss: Option<f64>,
 }
 
 /// Packets held back while later ones pass.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reordering {
     /// Probability, 0 to 1.
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub probability: f64,
     /// For how long.
     pub delay: Human<Duration>,
@@ -84,7 +86,8 @@ pub struct Reordering {
 
 /// A change of a link at some time; what it does not name stays. On the way back, what the link's `back` names stays, too, unless
 /// the change has a `back` that names it.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// When, from the start of the run.
@@ -97,7 +100,7 @@ pub struct Change {
     pub delay: Option<Human<Duration>>,
     /// New loss probability, 0 to 1.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub loss: Option<f64>,
     /// Up or down, both ways.
     #[serde(default)]
@@ -108,7 +111,8 @@ pub struct Change {
 }
 
 /// New values of the other direction of a link.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ChangeBack {
     /// New rate.
@@ -119,7 +123,7 @@ pub struct ChangeBack {
     pub delay: Option<Human<Duration>>,
     /// New loss probability, 0 to 1.
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 0, max = 1)))]
     pub loss: Option<f64>,
 }
 

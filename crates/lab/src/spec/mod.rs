@@ -38,6 +38,7 @@ mod published;
 mod queue;
 mod rate;
 mod read;
+#[cfg(test)]
 mod schema;
 mod select;
 mod supplied;
@@ -45,7 +46,6 @@ mod topology;
 mod validate;
 
 use polypath_wire::Duration;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::metric::Metric;
@@ -67,23 +67,29 @@ pub use published::Unreadable;
 pub(crate) use published::{Point, read as published_points};
 pub use queue::{Managed, Queue};
 pub use rate::{LinkRate, TraceFile};
-pub use schema::schema;
 pub use select::{Number, Selector, Statistic, What};
 pub use supplied::Supplied;
 
+use crate::built_in;
 use crate::seeds::SeedRange;
 use crate::units::Human;
 
 /// The version of the schema that this program reads.
 pub const VERSION: u32 = 1;
 
+/// The JSON Schema of spec files.
+pub fn schema() -> &'static str {
+    built_in::schema()
+}
+
 /// One experiment.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "Polypath experiment")]
+#[cfg_attr(test, schemars(title = "Polypath experiment"))]
 pub struct Spec {
     /// Version of the schema: 1.
-    #[schemars(range(min = 1, max = 1))]
+    #[cfg_attr(test, schemars(range(min = 1, max = 1)))]
     pub version: u32,
     /// What is shown, in one line.
     pub title: String,
@@ -105,7 +111,7 @@ pub struct Spec {
     pub host: Vec<Host>,
     /// What every TCP connection of the experiment has, unless its flow says otherwise.
     #[serde(default)]
-    #[schemars(schema_with = "schema::connection")]
+    #[cfg_attr(test, schemars(schema_with = "schema::connection"))]
     pub connection: toml::Table,
     /// Traffic.
     pub flow: Vec<Flow>,
@@ -127,7 +133,8 @@ pub struct Spec {
 }
 
 /// What is not ideal about a host.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// Its name in links and flows.

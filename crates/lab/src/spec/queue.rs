@@ -4,7 +4,6 @@ use std::fmt;
 
 use polypath_hop::{CodelConfig, Discipline, FqCodelConfig, HopError, QueueLimit, RedConfig};
 use polypath_wire::Duration;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -25,7 +24,8 @@ pub enum Queue {
 }
 
 /// A queue under a discipline. What is left out has the value of the discipline's RFC or paper.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Managed {
     /// Which discipline.
@@ -63,7 +63,8 @@ pub struct Managed {
 }
 
 /// A queue discipline.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Name {
     /// First in, first out.
@@ -231,15 +232,5 @@ impl<'de> Visitor<'de> for Form {
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Queue, A::Error> {
         Managed::deserialize(MapAccessDeserializer::new(map)).map(Queue::Managed)
-    }
-}
-
-impl JsonSchema for Queue {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "queue".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let forms = [generator.subschema_for::<Limit>(), generator.subschema_for::<Managed>()];
-        json_schema!({ "description": "A drop-tail limit, or a discipline with its parameters.", "anyOf": forms })
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use polypath_hop::LinkTrace;
 use polypath_wire::Rate;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
@@ -116,27 +115,5 @@ impl<'de> Visitor<'de> for Form {
     }
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LinkRate, A::Error> {
         TraceFile::deserialize(MapAccessDeserializer::new(map)).map(LinkRate::Trace)
-    }
-}
-
-impl JsonSchema for LinkRate {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "link rate".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let trace = serde_json::json!({
-            "type": "object",
-            "properties": { "trace": {
-                "type": "string",
-                "description": "A file beside the spec, in mahimahi's format: on each line the millisecond at which \
-                                1500 bytes may leave; it repeats.",
-            } },
-            "required": ["trace"],
-            "additionalProperties": false,
-        });
-        json_schema!({
-            "description": "A rate, or a file of delivery opportunities.",
-            "anyOf": [generator.subschema_for::<Human<Rate>>(), trace],
-        })
     }
 }

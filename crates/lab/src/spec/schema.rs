@@ -1,5 +1,9 @@
-//! The JSON Schema of spec files. What the transport reads is described by its own types, so a new key or
-//! algorithm there appears here by itself.
+//! The JSON Schema of spec files, derived from the types that read them. What the transport reads is described by its own
+//! types, so a new key or algorithm there appears here by itself. The program has the file that this gives, `schema.json`.
+
+mod values;
+
+use std::path::Path;
 
 use polypath_transport::{CcConfig, ConnectionConfig, LossConfig, Registry, SchedulerConfig};
 use schemars::generate::SchemaSettings;
@@ -10,7 +14,7 @@ use super::Spec;
 use super::connection::BUFFERS;
 
 /// The JSON Schema of spec files.
-pub fn schema() -> Schema {
+fn derived() -> Schema {
     schemars::schema_for!(Spec)
 }
 
@@ -87,52 +91,54 @@ fn choices(derived: &Value, tag: &str, helps: &str) -> Map<String, Value> {
     keys
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[test]
+fn the_program_has_the_schema_that_is_derived() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/spec/schema.json");
+    let derived = serde_json::to_string_pretty(&derived()).unwrap();
+    polypath_testing::assert_kept(&file, &(derived + "\n"));
+}
 
-    #[test]
-    fn it_knows_the_keys_and_algorithms_of_the_transport() {
-        let schema = serde_json::to_value(schema()).unwrap();
-        let connection = &schema["properties"]["connection"]["properties"];
-        assert_eq!(connection["min_rto"]["default"], 200.0);
-        let policies = connection["scheduler"]["properties"]["policy"]["enum"].as_array().unwrap();
-        assert!(policies.contains(&json!("earliest_arrival")), "{policies:?}");
-        let cc = &connection["cc"];
-        let names: Vec<_> = CcConfig::ALL.iter().map(|about| about.name).collect();
-        let algorithm = &cc["properties"]["algorithm"];
-        assert_eq!(algorithm["enum"], json!(names));
-        assert!(algorithm["description"].as_str().unwrap().contains("fast: A FAST window per path"));
-        assert_eq!(
-            (&cc["properties"]["alpha"]["type"], &cc["additionalProperties"]),
-            (&json!("integer"), &json!(false))
-        );
-        assert_eq!(connection["loss"]["properties"]["allowance"]["type"], "number");
-        assert_eq!(connection["loss"]["properties"]["inner"]["type"], "object");
-        assert_eq!(schema["properties"]["version"]["maximum"], 1);
-        assert_eq!(schema["$defs"]["Link"]["properties"]["loss"]["maximum"], 1);
-        assert_eq!(schema["additionalProperties"], false);
-    }
+#[test]
+fn it_knows_the_keys_and_algorithms_of_the_transport() {
+    let schema: Value = serde_json::from_str(super::schema()).unwrap();
+    let connection = &schema["properties"]["connection"]["properties"];
+    assert_eq!(connection["min_rto"]["default"], 200.0);
+    let policies = connection["scheduler"]["properties"]["policy"]["enum"].as_array().unwrap();
+    assert!(policies.contains(&json!("earliest_arrival")), "{policies:?}");
+    let cc = &connection["cc"];
+    let names: Vec<_> = CcConfig::ALL.iter().map(|about| about.name).collect();
+    let algorithm = &cc["properties"]["algorithm"];
+    assert_eq!(algorithm["enum"], json!(names));
+    assert!(algorithm["description"].as_str().unwrap().contains("fast: A FAST window per path"));
+    assert_eq!(
+        (&cc["properties"]["alpha"]["type"], &cc["additionalProperties"]),
+        (&json!("integer"), &json!(false))
+    );
+    assert_eq!(connection["loss"]["properties"]["allowance"]["type"], "number");
+    assert_eq!(connection["loss"]["properties"]["inner"]["type"], "object");
+    assert_eq!(schema["properties"]["version"]["maximum"], 1);
+    assert_eq!(schema["$defs"]["Link"]["properties"]["loss"]["maximum"], 1);
+    assert_eq!(schema["additionalProperties"], false);
+}
 
-    #[test]
-    fn every_key_is_described() {
-        let (mut nameless, mut seen) = (Vec::new(), 0);
-        look(&serde_json::to_value(schema()).unwrap(), "", &mut |key, value| {
-            seen += 1;
-            nameless.extend(value.get("description").is_none().then(|| key.to_owned()));
-        });
-        assert!(seen > 200 && nameless.is_empty(), "{seen} keys, none said of {nameless:?}");
-    }
+#[test]
+fn every_key_is_described() {
+    let (mut nameless, mut seen) = (Vec::new(), 0);
+    look(&serde_json::from_str(super::schema()).unwrap(), "", &mut |key, value| {
+        seen += 1;
+        nameless.extend(value.get("description").is_none().then(|| key.to_owned()));
+    });
+    assert!(seen > 200 && nameless.is_empty(), "{seen} keys, none said of {nameless:?}");
+}
 
-    /// Calls `see` with every key of `schema`.
-    fn look(schema: &Value, path: &str, see: &mut impl FnMut(&str, &Value)) {
-        for (key, value) in schema.as_object().into_iter().flatten() {
-            let inner = value.as_object().filter(|_| key == "properties");
-            for (name, of) in inner.into_iter().flatten() {
-                see(&format!("{path}.{name}"), of);
-            }
-            look(value, &format!("{path}/{key}"), see);
+/// Calls `see` with every key of `schema`.
+fn look(schema: &Value, path: &str, see: &mut impl FnMut(&str, &Value)) {
+    for (key, value) in schema.as_object().into_iter().flatten() {
+        let inner = value.as_object().filter(|_| key == "properties");
+        for (name, of) in inner.into_iter().flatten() {
+            see(&format!("{path}.{name}"), of);
         }
-        schema.as_array().into_iter().flatten().for_each(|value| look(value, path, see));
+        look(value, &format!("{path}/{key}"), see);
     }
+    schema.as_array().into_iter().flatten().for_each(|value| look(value, path, see));
 }

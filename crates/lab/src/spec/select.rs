@@ -1,14 +1,14 @@
 //! Which number of a run is meant: what expectations and figures have in common.
 
 use polypath_wire::Duration;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Metric, Spec};
 use crate::units::Human;
 
 /// The keys that say which number is meant, in expectations and in the series of figures alike.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Number {
     /// What is measured, per run.
@@ -76,7 +76,8 @@ pub struct Selector {
 }
 
 /// A statistic over the seeds of an ensemble.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
     /// Arithmetic mean.

@@ -98,6 +98,13 @@ fn the_demo_compiles_without_the_laboratory() {
     }
 }
 
+/// Schemas are derived in tests: the program has the files that this gave.
+#[test]
+fn the_program_derives_no_schema() {
+    let crates = compiled(&["-p", "polypath-cli"]);
+    assert!(crates.contains("parquet") && !crates.contains("schemars"), "{crates}");
+}
+
 /// At every level: the children of one parent, and what is below them.
 #[test]
 fn modules_use_one_another_in_no_circle() {

@@ -22,7 +22,7 @@ mount -t tmpfs none "$2/host/run"
 root=$2/host
 run() { chroot "$root" "$@"; }
 state() { (cd "$root" && find etc usr var/lib/dpkg/info var/lib/polypath var/lib/systemd 2> /dev/null | sort | grep -v -e '^etc/.*-$' -e ldconfig -e triggers); }
-rm -f "$root/usr/sbin/policy-rc.d"
+rm -f "$root/usr/sbin/policy-rc.d" "$root/var/lib/man-db/auto-update" # which reads all manuals of the system again
 state > "$2/before"
 run dpkg --force-depends -i /mnt/polypath.deb
 run getent passwd polypath
