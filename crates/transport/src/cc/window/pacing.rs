@@ -34,13 +34,13 @@ impl Known {
     }
 
     /// Slow start leaves at twice the window in a round trip, or as fast as the bottleneck once trains tell its rate;
-    /// congestion avoidance at the window and a fifth (Linux: `tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`),
+    /// congestion avoidance at the window and a quarter,
     /// two segments together, as they leave where every second one is acknowledged.
     pub(super) fn pace(self, phase: Phase, window: u64, mss: u64) -> Option<Pace> {
         let per_round_trip = Rate::from_bytes_per(window, self.srtt?);
         let (rate, least, together) = match phase {
             Phase::SlowStart => (self.start_rate(per_round_trip), TRAIN, 0),
-            Phase::CongestionAvoidance => (gain(per_round_trip, 6, 5), 2, 2 * mss),
+            Phase::CongestionAvoidance => (gain(per_round_trip, 5, 4), 2, 2 * mss),
         };
         let quantum = Pace::whole(rate.bytes_in(Pace::GRAIN).min(MAX_QUANTUM), mss).max(least * mss);
         Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS), together })
