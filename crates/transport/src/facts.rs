@@ -166,7 +166,7 @@ impl Beside {
 pub struct UnderWay {
     /// Bytes that left.
     pub sent: u64,
-    /// Those of them that were neither delivered nor given up.
+    /// Bytes in flight: sent, and neither delivered nor taken for lost.
     pub in_flight: u64,
 }
 
