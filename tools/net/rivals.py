@@ -80,7 +80,7 @@ def enable_mptcp(bed):
         run("ip", "-n", name, "mptcp", "limits", "set", "subflow", "8", "add_addr_accepted", "8")
     for i, (a, b) in enumerate(bed.links[1:], 1):
         run("ip", "-n", bed.names[0], "mptcp", "endpoint", "add", a, "dev", f"path{i}", "subflow")
-        run("ip", "-n", bed.names[1], "mptcp", "endpoint", "add", b, "dev", f"path{i}", "signal")
+        run("ip", "-n", bed.names[1], "mptcp", "endpoint", "add", b, "dev", f"path{i}", "signal", "subflow")
 
 
 class Https:

@@ -15,11 +15,15 @@ use super::stats::ConnectionStats;
 use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
+use crate::engine::lane::Lane;
 use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::recv::blocking::Blocking;
 use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
+
+/// What may be [written and not sent](ConnectionConfig::send_ahead) in any case, bytes: what a program hands over at once.
+const AHEAD: u64 = 64 << 10;
 
 /// States of RFC 9293 §3.3.2 (LISTEN is the endpoint's).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -247,9 +251,14 @@ impl Connection {
 
     /// Bytes that [`write`](Self::write) would take now.
     pub fn writable(&self) -> u64 {
-        let ahead = |most: u64| most.saturating_sub(self.sender.waiting());
         let left = self.memory.saturating_sub(self.sender.stream.stored());
-        self.sender.stream.room().min(self.config.send_ahead.map_or(u64::MAX, ahead)).min(left)
+        self.sender.stream.room().min(self.ahead().saturating_sub(self.sender.waiting())).min(left)
+    }
+
+    /// Most bytes that may be [written and not sent](ConnectionConfig::send_ahead) now.
+    pub(super) fn ahead(&self) -> u64 {
+        let under_way = || self.engine.lanes().iter().map(Lane::in_flight).sum::<u64>();
+        self.config.send_ahead.map_or(u64::MAX, |most| under_way().max(AHEAD).min(most))
     }
 
     /// Bytes it holds: written and not acknowledged, and received and not read.
@@ -291,7 +300,7 @@ impl Connection {
     }
 
     /// The next bytes of the peer's stream, at most `max`; reading opens the window, the first time
-    /// [as far as it goes](ConnectionConfig::unread_window).
+    /// [as far as it goes](ConnectionConfig::unread_window), if it does not [grow](ConnectionConfig::grow_window).
     pub fn read(&mut self, max: u64) -> Option<Payload> {
         let opened = self.receiver.open();
         let chunk = self.receiver.buffer.read(max);
@@ -299,6 +308,25 @@ impl Connection {
             self.after_read();
         }
         chunk
+    }
+
+    /// Whether the peer has used up the window that it knows: it may have more.
+    pub fn is_window_used_up(&self) -> bool {
+        self.receiver.is_used_up()
+    }
+
+    /// The application could have read more. A window that [grows](ConnectionConfig::grow_window) doubles, up to the receive
+    /// buffer.
+    pub fn grow_window(&mut self) {
+        if self.config.grow_window {
+            self.receiver.grow();
+            self.after_read();
+        }
+    }
+
+    /// Bytes written that have not left yet.
+    pub fn unsent(&self) -> u64 {
+        self.sender.waiting()
     }
 
     fn after_read(&mut self) {

@@ -39,6 +39,8 @@ pub(super) struct Receiver {
     capacity: u64,
     opened: u64,
     limit: u64,
+    /// Reads do not open it, but it [grows](ConnectionConfig::grow_window).
+    grows: bool,
     /// Segment size of the peer, for "every second segment": the largest that came, but several that came as one are no segment.
     pub peer_segment: u64,
     /// Largest segment that a path may carry, bytes of payload.
@@ -76,6 +78,7 @@ impl Receiver {
             capacity: config.receive_buffer,
             opened: unread,
             limit: u64::MAX,
+            grows: config.grow_window,
             fin: None,
             finished: false,
             delay: config.delayed_ack,
@@ -218,18 +221,32 @@ impl Receiver {
 
     /// The application reads: from the first time on the whole buffer is the window. Whether this was the first time.
     pub(super) fn open(&mut self) -> bool {
-        let first = self.opened < self.capacity;
+        let first = !self.grows && self.opened < self.capacity;
         if first {
-            self.opened = self.capacity;
-            self.buffer.resize(self.opened.min(self.limit));
+            self.resize(self.capacity);
         }
         first
+    }
+
+    /// Whether the window that the peer knows has no room for a segment.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.edge.saturating_sub(self.next()) < self.peer_segment
+    }
+
+    /// Doubles the window, up to the receive buffer.
+    pub(super) fn grow(&mut self) {
+        self.resize((2 * self.opened).min(self.capacity));
+    }
+
+    fn resize(&mut self, opened: u64) {
+        self.opened = opened;
+        self.buffer.resize(opened.min(self.limit));
     }
 
     /// The window is at most `limit` bytes from now on, even if more was advertised: what comes beyond it is dropped.
     pub(super) fn limit(&mut self, limit: u64) {
         self.limit = limit;
-        self.buffer.resize(self.opened.min(limit));
+        self.resize(self.opened);
     }
 
     /// Bytes held, in order or not.
