@@ -61,7 +61,7 @@ fn whatever_a_program_puts_on_the_device_ends_nothing_and_is_counted() {
     let [near, far] = pair.hosts.each_ref().map(|host| host.status());
     let said = format!("{:?} {:?} {:?} {:?}", near.lane, near.packets, far.lane, far.packets);
     println!("of {sent}: {said}");
-    // Segments with a wrong checksum are nearly two fifths of those with a known protocol, and most sources are not the peer's.
+    // Two fifths are of TCP, with wrong checksums or in fragments, and most sources are not the peer's.
     assert!(near.lane.malformed > sent / 10 && far.packets.forbidden > sent / 4, "{said}");
     assert_eq!((far.lane.incoming, far.packets.malformed), (1, 0), "{said}");
 }
