@@ -10,7 +10,7 @@ from pathlib import Path
 from bed import Bed, run
 from parts import table
 from polypath import BINARY
-from rivals import cpu_of
+from rivals import allocated_by, cpu_of
 
 # A bridge has up to 1023 ports.
 CLIENTS = int(os.environ.get("CLIENTS", 1000))
@@ -107,8 +107,7 @@ class Star:
 
     def memory(self):
         """kB that the server allocated."""
-        lines = Path(f"/proc/{self.server.pid}/smaps_rollup").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
+        return allocated_by(self.server.pid)
 
     def cost(self):
         """CPU seconds of the server for a datagram that the first client sends it through the tunnel, beside what it takes when idle."""

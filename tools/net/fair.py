@@ -10,7 +10,7 @@ from bed import Bed, Behind, Link
 from parts import table
 from polypath import Pair
 from rivals import tcp, trickle
-from tunnel import INNER, Tunnel
+from tunnel import INNER, LINKS, Tunnel
 
 SECONDS, FROM = 60, 10
 # One of the two begins so much later, in turns, s.
@@ -27,6 +27,7 @@ TCPS = ("reno", "cubic")
 MOST = 1000
 # One TCP CUBIC through the daemons, and through daemons whose base law is NewReno.
 UP, UP_NEWRENO = "polypath up", "polypath up, newreno"
+BESIDE_EACH = {"cubic": (UP, "cubic"), "reno": (UP, "cubic", UP_NEWRENO, "reno")}
 LANES = {UP: "", UP_NEWRENO: 'cc = { algorithm = "polypath", base = "newreno" }'}
 
 
@@ -44,6 +45,11 @@ def one_link():
 def two_links():
     """Two links, the rival on the first."""
     return Bed((Link(8, 30, queue=1.8), Link(4, 30, queue=1.8))), 0, 8
+
+
+def links_1():
+    """Links 1 of bonding tools, 8/60 + 4/60, the rival on the first."""
+    return Bed(LINKS["1: 8/60 + 4/60"]), 0, 8
 
 
 def fast_link():
@@ -152,7 +158,12 @@ def fair(runs):
 def tunnel_fair(runs):
     """The same links: one TCP CUBIC through the daemons over one kernel TCP, and a CUBIC of the kernel in its place, 60 s each; beside
     Reno also daemons with the base law `newreno`, and a Reno in their place."""
-    compare(runs, (one_link, two_links), {"cubic": (UP, "cubic"), "reno": (UP, "cubic", UP_NEWRENO, "reno")})
+    compare(runs, (one_link, two_links), BESIDE_EACH)
+
+
+def tunnel_fair_1(runs):
+    """The same over links 1 of `tunnel`, of round trips of 120 ms."""
+    compare(runs, (links_1,), BESIDE_EACH)
 
 
 def fast_fair(runs):
@@ -160,4 +171,4 @@ def fast_fair(runs):
     compare(runs, (fast_link,), {"cubic": (UP, "cubic")}, at_once=1)
 
 
-PARTS = {"fair": fair, "tunnel_fair": tunnel_fair, "fast_fair": fast_fair}
+PARTS = {"fair": fair, "tunnel_fair": tunnel_fair, "tunnel_fair_1": tunnel_fair_1, "fast_fair": fast_fair}

@@ -180,3 +180,9 @@ def cpu_of(pid, children=False):
     fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
     ticks = sum(int(n) for n in fields[11 : 15 if children else 13])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def allocated_by(pid):
+    """kB that a process allocated."""
+    lines = open(f"/proc/{pid}/smaps_rollup").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))

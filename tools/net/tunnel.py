@@ -91,24 +91,23 @@ prefixes = ["{INNER[1 - side]}/32"]
 
 
 class WireGuard:
-    """wireguard-go on both hosts, over the first path."""
+    """wireguard-go on both hosts, over the first path; several have different numbers."""
 
-    def __init__(self, bed):
-        self.bed, self.daemons, self.inner = bed, [], ("10.98.0.1", "10.98.0.2")
-        keys = []
+    def __init__(self, bed, program="wireguard-go", number=0):
+        self.bed, self.daemons, self.inner = bed, [], (f"10.98.{number}.1", f"10.98.{number}.2")
+        port, keys = 51820 + number, []
         for side in (0, 1):
             private = run("wg", "genkey").stdout
             keys.append((private, run("wg", "pubkey", input=private).stdout.strip()))
         for side in (0, 1):
-            name, device = bed.names[side], f"wg{os.getpid()}{side}"
-            child = bed.spawn(side, "wireguard-go", "-f", device, stderr=subprocess.DEVNULL)
+            name, device = bed.names[side], f"wg{os.getpid()}{number}{side}"
+            child = bed.spawn(side, program, "-f", device, stderr=subprocess.DEVNULL)
             self.daemons.append(child)
             time.sleep(1)
-            secret = bed.dir / f"wg{side}.key"
+            secret = bed.dir / f"wg{number}{side}.key"
             secret.write_text(keys[side][0])
-            peer = ["peer", keys[1 - side][1], "allowed-ips", "10.98.0.0/24", "endpoint",
-                    f"{bed.links[0][1 - side]}:51820"]
-            run("ip", "netns", "exec", name, "wg", "set", device, "listen-port", "51820", "private-key", str(secret), *peer)
+            peer = ["peer", keys[1 - side][1], "allowed-ips", f"10.98.{number}.0/24", "endpoint", f"{bed.links[0][1 - side]}:{port}"]
+            run("ip", "netns", "exec", name, "wg", "set", device, "listen-port", str(port), "private-key", str(secret), *peer)
             run("ip", "-n", name, "addr", "add", f"{self.inner[side]}/24", "dev", device)
             run("ip", "-n", name, "link", "set", device, "up")
 
@@ -127,30 +126,28 @@ def iperf(bed, address, seconds):
     return json.loads(out)["end"]["sum_received"]["bits_per_second"] / 1e9
 
 
+# Those that are measured beside the daemons, separated by colons.
+WIREGUARDS = os.environ.get("WIREGUARD_GO", "wireguard-go").split(":")
+
+
 def tunnel_raw(runs, seconds=4):
-    """One TCP connection through the daemons over bare veth pairs, beside plain TCP and wireguard-go."""
+    """One TCP connection through the daemons over one and two bare veth pairs, beside plain TCP and wireguard-go ($WIREGUARD_GO: programs,
+    separated by colons), in turns."""
     rates, cpu = {}, {}
-
-    def measure(name, address, tool):
-        before = tool.cpu() if tool else 0
-        rates.setdefault(name, []).append(iperf(bed, address, seconds))
-        if tool:
-            spent = (tool.cpu() - before) / (rates[name][-1] / 8 * (seconds + 1))
-            cpu.setdefault(name, []).append(spent)
-
-    with Bed([None, None]) as bed:
-        one = Tunnel(bed, paths=1)
-        ways = {"plain TCP": (bed.links[0][1], None), "polypath up, 1 path": (INNER[1], one)}
-        if shutil.which("wireguard-go") and shutil.which("wg"):
-            wireguard = WireGuard(bed)
-            ways["wireguard-go"] = (wireguard.inner[1], wireguard)
+    with Bed([None, None]) as bed, Bed([None, None]) as other:
+        ways = {"plain TCP": (bed, bed.links[0][1], None), "polypath up, 1 path": (bed, INNER[1], Tunnel(bed, paths=1)),
+                "polypath up, 2 paths": (other, INNER[1], Tunnel(other))}
+        if shutil.which("wg"):
+            for number, program in enumerate(filter(shutil.which, WIREGUARDS)):
+                wireguard = WireGuard(bed, program, number)
+                ways[program] = (bed, wireguard.inner[1], wireguard)
         for _ in range(runs):
-            for name, way in ways.items():
-                measure(name, *way)
-    with Bed([None, None]) as bed:
-        two = Tunnel(bed)
-        for _ in range(runs):
-            measure("polypath up, 2 paths", INNER[1], two)
+            for name, (where, address, tool) in ways.items():
+                before = tool.cpu() if tool else 0
+                rates.setdefault(name, []).append(iperf(where, address, seconds))
+                if tool:
+                    spent = (tool.cpu() - before) / (rates[name][-1] / 8 * (seconds + 1))
+                    cpu.setdefault(name, []).append(spent)
     table("one TCP connection over bare veth pairs, Gbit/s", rates)
     table("CPU seconds of both daemons a GB", cpu)
 
@@ -184,11 +181,12 @@ class Outage:
 
     def __init__(self):
         self.rows = {"longest pause, s": [], "goodput from 1 s after it went, share of path 2": [],
-                     "goodput from 2 s after it is back, share of the sum": []}
+                     "goodput from 2 to 4 s after it is back, share of the sum": [],
+                     "goodput from then on, share of the sum": []}
 
     def add(self, samples):
         found = (Growth.of(samples).longest_pause(CUT - 1, CUT + 3), between(samples, CUT + 1, RESTORE) / 40e6,
-                 between(samples, RESTORE + 2, END) / 140e6)
+                 between(samples, RESTORE + 2, RESTORE + 4) / 140e6, between(samples, RESTORE + 4, END) / 140e6)
         for row, value in zip(self.rows.values(), found):
             row.append(value)
 

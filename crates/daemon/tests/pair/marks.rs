@@ -113,6 +113,33 @@ fn both_lanes_are_marked_over_ipv6_too() {
     are_marked(&pair);
 }
 
+/// What the kernel of a host has counted under that name of `TcpExt`.
+fn counted(host: &Host, name: &str) -> u64 {
+    let said = host.ns.run(|| std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap()).unwrap();
+    let mut lines = said.lines().filter(|line| line.starts_with("TcpExt:")).map(|line| line.split(' '));
+    let (names, counts) = (lines.next().unwrap(), lines.next().unwrap());
+    let found = names.zip(counts).find(|(one, _)| *one == name);
+    found.unwrap().1.parse().unwrap()
+}
+
+/// The queue in front of the paths marks packets of programs, too.
+#[test]
+fn a_program_that_may_be_marked_hears_that_its_packets_wait_and_loses_none() {
+    if !ready() {
+        return;
+    }
+    let excluded = |_, text: String| text + &format!("[lane]\nexclude_ports = [{EXCLUDED}]\n");
+    let pair = Pair::start(&[link(20, 5)], excluded);
+    for host in &pair.hosts {
+        host.ns.run(|| std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").unwrap()).unwrap();
+    }
+    sent(&pair, EXCLUDED, 10 * MB);
+    let packets = &pair.hosts[0].status().peers[0].packets;
+    let heard = counted(&pair.hosts[0], "TCPDeliveredCE");
+    println!("{} marked, {heard} of them delivered; {} dropped", packets.marked, packets.dropped);
+    assert!(packets.marked > 0 && heard > 0 && packets.dropped == 0, "{heard}: {packets:?}");
+}
+
 #[test]
 fn without_ecn_at_one_end_nothing_is_marked_in_either_direction() {
     if !ready() {

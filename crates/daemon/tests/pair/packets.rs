@@ -33,7 +33,7 @@ fn bind(host: &Host, at: SocketAddr) -> UdpSocket {
 }
 
 /// Sends `len` bytes from the first host's port 5000 to the second's 7 and has them come back.
-fn echo(pair: &Pair, len: usize) {
+pub fn echo(pair: &Pair, len: usize) {
     let [client, server] =
         [(0, 5000), (1, 7)].map(|(side, port)| bind(&pair.hosts[side], Pair::at(side, port)));
     let sent: Vec<u8> = (0..len).map(|n| (n ^ n >> 8) as u8).collect();

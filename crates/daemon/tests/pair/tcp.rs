@@ -115,6 +115,30 @@ fn what_a_host_or_a_router_beyond_the_far_daemon_says_arrives_as_it_is() {
     }
 }
 
+/// Its kernel asks twice, and gives up after two or three seconds.
+#[test]
+fn a_server_that_is_silent_is_silent_to_its_client() {
+    let Some(pair) = pair() else { return };
+    if !installed(&["nft"]) {
+        return;
+    }
+    for line in [
+        "nft add table inet filter",
+        "nft add chain inet filter input { type filter hook input priority filter; }",
+        "nft add rule inet filter input tcp dport 86 drop",
+    ] {
+        sh(&pair.hosts[1].ns, line);
+    }
+    let connect = || {
+        std::fs::write("/proc/sys/net/ipv4/tcp_syn_retries", "1").unwrap();
+        let began = Instant::now();
+        (TcpStream::connect(Pair::at(1, 86)).unwrap_err().kind(), began.elapsed())
+    };
+    let (kind, after) = pair.hosts[0].ns.run(connect).unwrap();
+    assert_eq!(kind, ErrorKind::TimedOut, "after {after:?}");
+    assert!(after >= Duration::from_secs(1) && after < STALLED, "{after:?}");
+}
+
 #[test]
 fn a_transfer_arrives_whole_though_a_link_dies_under_it() {
     if !ready() {

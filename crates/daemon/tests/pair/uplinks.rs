@@ -68,7 +68,7 @@ impl Uplink {
 }
 
 /// The path of a host from that address that works.
-fn working(status: &Status, address: &str) -> Option<PathStatus> {
+pub fn working(status: &Status, address: &str) -> Option<PathStatus> {
     let is_it = |path: &&PathStatus| path.works() && path.local.ip().to_string() == address;
     status.peers[0].paths.iter().find(is_it).cloned()
 }
@@ -210,7 +210,7 @@ const OF_ETHERNET: [(&str, [&str; 2], &str); 5] = [
 ];
 
 /// A cable called `name` between two hosts.
-fn cable(hosts: [&Host; 2], name: &str) {
+pub fn cable(hosts: [&Host; 2], name: &str) {
     // A namespace has no name for `ip`: the far end is moved to a process that lives in it.
     let mut there = hosts[1].ns.run(|| Command::new("sleep").arg("60").spawn().unwrap()).unwrap();
     sh(&hosts[0].ns, &format!("ip link add {name} type veth peer name {name} netns {}", there.id()));

@@ -45,24 +45,30 @@ fn what_a_start_cannot_have_is_told_with_the_remedy() {
 }
 
 #[test]
-fn a_start_without_the_privilege_says_so_and_claims_no_kill_switch() {
+fn a_start_without_the_privilege_or_devices_says_so_and_claims_a_kill_switch_only_if_there_is_one() {
     let Some([router, server]) = hosts() else { return };
-    if !installed(&["setpriv"]) {
+    if !installed(&["setpriv", "unshare", "mount"]) {
         return;
     }
     let there = server.init(&[]);
     router.obey(&there);
     router.own_socket();
-    for kill_switch in [false, true] {
-        router.edit(|text| text.replace("kill_switch = false", &format!("kill_switch = {kill_switch}")));
-        let under = ["setpriv", "--bounding-set=-net_admin"];
-        let up = router.run(router.command_under(&under, &["up", "polypath.toml"]));
+    let lacking = ["setpriv", "--bounding-set=-net_admin"];
+    let hidden = ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /dev/net && exec \"$@\"", "sh"];
+    for (under, kill_switch, stays) in [
+        (&lacking[..], false, false),
+        (&lacking, true, false),
+        (&hidden, false, false),
+        (&hidden, true, true),
+    ] {
+        let set = |to: bool| format!("kill_switch = {to}");
+        router.edit(|text| text.replace(&set(!kill_switch), &set(kill_switch)));
+        let up = router.run(router.command_under(under, &["up", "polypath.toml"]));
         let said = String::from_utf8_lossy(&up.stderr).into_owned();
-        assert!(
-            up.status.code() == Some(3) && said.contains("help: it needs root (CAP_NET_ADMIN)"),
-            "{said}"
-        );
-        assert!(!said.contains("kill switch stays"), "{said}");
+        let help = "help: it needs root (CAP_NET_ADMIN)";
+        assert!(up.status.code() == Some(3) && said.contains(help), "{under:?} {kill_switch}: {said}");
+        let stands = lists(&router, "rule", "unreachable");
+        assert_eq!((said.contains("kill switch stays"), stands), (stays, stays), "{under:?}: {said}");
     }
 }
 
