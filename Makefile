@@ -4,8 +4,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-TARGET := $(or $(CARGO_TARGET_DIR),target)
-POLYPATH := $(TARGET)/release/polypath
+BUILT := $(or $(CARGO_TARGET_DIR),target)
+POLYPATH := $(BUILT)/release/polypath
 FUZZ_SECONDS ?= 60
 WORLDS ?= 100000
 SOAK_HOURS ?= 24
@@ -22,22 +22,26 @@ help: ## list the targets
 build: ## compile the binary, optimised for what it executes most
 	tools/build -p polypath-cli
 
+.PHONY: static
+static: ## the program as one file for any Linux, also OpenWrt; TARGET=aarch64-unknown-linux-musl and others for another architecture
+	tools/static build $(TARGET)
+
 .PHONY: deb
-deb: build ## a Debian package of it in out/, with the service, manual pages and completions
-	tools/deb $(POLYPATH) out
+deb: $(if $(TARGET),static,build) ## a Debian package of it in out/, with the service, manual pages and completions; TARGET as of static
+	tools/deb $(if $(TARGET),$(BUILT)/$(TARGET)/release/polypath,$(POLYPATH)) out
 
 .PHONY: demo
 # Without the laboratory, and compiled quickly: the installed binary is the one of `make build`.
 demo: ## a download over two paths at once, by curl through the daemon where namespaces can be made
 	cargo build --profile demo -p polypath-cli --no-default-features --features pure,curl
-	tools/demo $(TARGET)/demo/polypath $(ARGS)
+	tools/demo $(BUILT)/demo/polypath $(ARGS)
 
 .PHONY: test
 test: ## every test; tests that need root run when they can
 	tools/deps net || echo "without these, tests against the kernel are skipped" >&2
 	tools/deps browser || echo "without it, pages are not looked at in a browser" >&2
 	cargo test --workspace --tests --no-run
-	status=0; $(LANES) -j2 real beside || status=$$?; cat $(TARGET)/beside.txt; exit $$status
+	status=0; $(LANES) -j2 real beside || status=$$?; cat $(BUILT)/beside.txt; exit $$status
 	$(MAKE) alone
 
 # Tests in real time wait for most of it. What is computed runs meanwhile, and gives way to them.
@@ -50,12 +54,16 @@ real computed:
 alone:
 	$(LANE)
 beside:
-	nice $(LANES) -j1 computed pure python-test paper > $(TARGET)/beside.txt 2>&1
+	nice $(LANES) -j1 computed pure static-check python-test paper > $(BUILT)/beside.txt 2>&1
 
 .PHONY: pure
 # All crates and `daemon`, so that libraries have the features that `cargo test --workspace` compiled them with.
 pure: ## the crates up to the simulator without a C compiler; both libraries of ciphers give the same
 	CC=false CXX=false cargo test --workspace --no-default-features --features polypath-sim/pure,polypath-cli/daemon --test vectors --test states --test traces
+
+.PHONY: static-check
+static-check: ## the program of `make static` still compiles for a router of 32 bits, with another C library and no C compiler
+	tools/static check i686-unknown-linux-musl
 
 .PHONY: python
 python: ## install the Python package into the Python that is active: a virtual environment, or your own
@@ -80,7 +88,7 @@ lint: ## rustfmt and clippy, warnings are errors; the fuzz targets still compile
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p polypath-cli --no-default-features --features aws-lc -- -D warnings
 	cargo clippy -p polypath-cli --no-default-features --features pure,curl -- -D warnings # as `make demo` builds it
-	CUSTOM_LIBFUZZER_PATH=unlinked/libfuzzer.a cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --bins
+	CUSTOM_LIBFUZZER_PATH=unlinked/libfuzzer.a cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir $(BUILT) --bins
 
 .PHONY: bench
 bench: ## speed, side by side with ns-2 where it is installed
@@ -115,10 +123,10 @@ fresh-seeds: build ## the papers' findings with seeds from SEED (9001) on, besid
 check-quick: ## four seeds of every experiment of the papers beside the findings that are kept; our own of few seeds as a whole
 	cargo build --workspace --example polypath_native --bin polypath # an example: so it is what `cargo test --workspace` compiled
 	for group in mhip rmtcp fast; do \
-	    $(TARGET)/debug/polypath lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(TARGET)/$$group.txt || exit 1; \
+	    $(BUILT)/debug/polypath lab check $$group --quick --against docs/results/$$group.json docs/results/$$group-*.json > $(BUILT)/$$group.txt || exit 1; \
 	done
 	specs=$$(grep -lE '^seeds = "1(\.\.[1-5])?"' experiments/foundation/*.toml) || exit 1; for spec in $$specs; do \
-	    $(TARGET)/debug/polypath lab run $$spec > $(TARGET)/foundation.txt || { cat $(TARGET)/foundation.txt; exit 1; }; \
+	    $(BUILT)/debug/polypath lab run $$spec > $(BUILT)/foundation.txt || { cat $(BUILT)/foundation.txt; exit 1; }; \
 	done
 
 .PHONY: fuzz

@@ -9,6 +9,7 @@ pub mod aws;
 mod digest;
 mod hash;
 mod names;
+mod processor;
 #[cfg(feature = "pure")]
 pub mod pure;
 
@@ -24,3 +25,4 @@ pub use library::{
     AeadKey, AgreementKey, Cbc, EcdsaKey, EcdsaPublic, MacKey, Prk, RSA, RsaKey, RsaPublic, equal,
 };
 pub use names::{Aead, BLOCK, Curve, Hash, NONCE_LEN, Private, TAG_LEN};
+pub use processor::has_aes;

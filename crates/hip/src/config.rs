@@ -19,6 +19,9 @@ pub struct HipConfig {
     pub hip_ciphers: Vec<HipCipher>,
     /// ESP suites, most preferred first (RFC 7402 §5.1.2).
     pub esp_suites: Vec<EspSuite>,
+    /// Whether AES takes this host long, as without instructions for it: ChaCha20-Poly1305 then comes first among `esp_suites`,
+    /// and is taken wherever a peer offers it.
+    pub slow_aes: bool,
     /// Whose I1 and I2 are answered.
     pub accept: Accept,
     /// Whether strangers are told that they are refused, once they have proved who they are: a NOTIFY
@@ -110,6 +113,22 @@ impl HipConfig {
         config
     }
 
+    /// Our ESP suites, most preferred first.
+    pub(crate) fn offered_suites(&self) -> Vec<EspSuite> {
+        let mut suites = self.esp_suites.clone();
+        suites.sort_by_key(|suite| self.takes_long(*suite));
+        suites
+    }
+
+    /// The one that we take of a peer's ESP suites, its most preferred first: the first that we have, and that does not take long.
+    pub(crate) fn chosen_suite(&self, offered: impl Iterator<Item = EspSuite>) -> Option<EspSuite> {
+        offered.filter(|suite| self.esp_suites.contains(suite)).min_by_key(|suite| self.takes_long(*suite))
+    }
+
+    fn takes_long(&self, suite: EspSuite) -> bool {
+        self.slow_aes && suite != EspSuite::Chacha20Poly1305
+    }
+
     /// All waits between the first sending of a packet and giving up.
     pub(crate) fn patience(&self) -> Duration {
         self.retransmit.times((1 << self.retries.min(16)) - 1)
@@ -127,6 +146,7 @@ impl Default for HipConfig {
                 EspSuite::Aes256CbcHmacSha256,
                 EspSuite::Aes128CbcHmacSha256,
             ],
+            slow_aes: false,
             accept: Accept::Everybody,
             tell_refused: false,
             several: true,

@@ -286,7 +286,7 @@ fn template(generation: &mut Generation, form: Form, ctx: &mut Context<'_>) -> R
         Param::HostId(public.host_id().clone()),
         Param::HitSuiteList(HitSuite::supported().map(HitSuite::list_byte).collect()),
         Param::TransportFormatList(vec![Kind::ESP_TRANSFORM]),
-        Param::EspTransform(config.esp_suites.iter().filter_map(|s| s.number()).collect()),
+        Param::EspTransform(config.offered_suites().into_iter().filter_map(EspSuite::number).collect()),
     ];
     if config.send_r1_counter {
         params.push(Param::R1Counter(R1Counter { reserved: 0, counter: generation.counter }));

@@ -1,7 +1,7 @@
 //! Algorithms and their numbers (RFC 7401 §5.2.8, §5.2.10; RFC 7402 §5.1.2).
 
-pub use polypath_crypto::Hash;
 use polypath_crypto::{BLOCK, Cbc};
+pub use polypath_crypto::{Hash, has_aes};
 pub use polypath_wire::esp::Suite as EspSuite;
 use polypath_wire::hip::Hit;
 use serde::{Deserialize, Serialize};

@@ -9,11 +9,11 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use nix::libc::{EINVAL, EIO};
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::socket::sockopt;
 use quinn_udp::{Transmit, UdpSocketState};
 use socket2::{SockRef, Socket};
 
-use crate::sizes::{is_too_big, refuse_fragments};
+use crate::sizes::{is_too_big, refuse_fragments, turn_off};
 
 /// How long datagrams leave one by one after a batch was refused and all of its datagrams were not.
 const PAUSE: Duration = Duration::from_secs(60);
@@ -80,7 +80,7 @@ impl Batches {
 /// ECN field where the kernel joins datagrams.
 fn state(io: &impl AsFd) -> io::Result<UdpSocketState> {
     let state = UdpSocketState::new(io.into())?;
-    setsockopt(io, sockopt::ReceiveTimestampns, &false)?;
+    turn_off(io, sockopt::ReceiveTimestampns)?;
     refuse_fragments(io, SockRef::from(io).local_addr()?.is_ipv4())?;
     Ok(state)
 }
@@ -97,6 +97,7 @@ mod tests {
     use std::process::Command;
 
     use nix::libc;
+    use nix::sys::socket::setsockopt;
     use nix::sys::socket::sockopt::SetBool;
     use polypath_testbed::netns::{self, Netns};
     use polypath_testing::{installed, skip};

@@ -12,6 +12,7 @@ use polypath_endpoint::{
     ConnectionHandle, Endpoint, EndpointConfig, EndpointStats, Input, ListenConfig, Locators, OpenError,
     PathLoad, PathName, PathReport, PeerEvent, PeerFailure, Reach, SecurityConfig, SecurityStats,
 };
+use polypath_hip::suite::has_aes;
 use polypath_hip::{Accept, ConnectError, Identity};
 use polypath_transport::{ConnectionConfig, KnownPath, PathConfig, Ports, State};
 use polypath_wire::hip::Hit;
@@ -86,15 +87,17 @@ impl Node {
         });
     }
 
-    /// An endpoint whose connections are with HITs, over HIP and ESP, on any carrier. Needs a tokio runtime.
+    /// An endpoint whose connections are with HITs, over HIP and ESP, on any carrier. AES is slow where the processor has no
+    /// instructions for it. Needs a tokio runtime.
     pub fn secure(
         config: EndpointConfig,
-        security: SecurityConfig,
+        mut security: SecurityConfig,
         identity: Identity,
         carrier: impl Carrier,
     ) -> io::Result<Self> {
         let mut secret = Zeroizing::new([0; 32]);
         getrandom::fill(secret.as_mut()).map_err(|error| io::Error::other(error.to_string()))?;
+        security.hip.slow_aes |= !has_aes();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut endpoint = Endpoint::secure(config, security, identity, *secret, since.as_secs());
         endpoint.prepare(Instant::ZERO);

@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use nix::errno::Errno;
+use nix::sys::socket::{SetSockOpt, getsockopt, setsockopt, sockopt};
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
@@ -47,13 +48,21 @@ pub(crate) fn mtu_to(io: impl AsFd, local: SocketAddr, remote: SocketAddr) -> Op
     u32::try_from(mtu).ok()
 }
 
+/// Turns an option of a socket off. One that the system does not know, as some emulators of processors and of kernels, never was on.
+pub(crate) fn turn_off(socket: &impl AsFd, option: impl SetSockOpt<Val = bool>) -> io::Result<()> {
+    match setsockopt(socket, option, &false) {
+        Err(Errno::ENOPROTOOPT) => Ok(()),
+        done => Ok(done?),
+    }
+}
+
 /// No fragments, and nothing larger than what routers said they take: the kernel refuses it, so we hear of it.
 pub(crate) fn refuse_fragments(socket: impl AsFd, ipv4: bool) -> io::Result<()> {
     match ipv4 {
         true => set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DO)?,
         false => {
             // `UdpSocketState` sets this, and it would overrule `allow_fragments`.
-            setsockopt(&socket, sockopt::Ipv6DontFrag, &false)?;
+            turn_off(&socket, sockopt::Ipv6DontFrag)?;
             set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DO)?;
         }
     }

@@ -1,15 +1,15 @@
 //! The socket itself: who makes it, who may use it, and what if somebody removes it.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener as BlockingListener, UnixStream as Blocking};
 use std::path::{Path, PathBuf};
 
-use nix::libc::{O_NOFOLLOW, O_PATH};
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, UnixAddr, bind, listen, socket};
 use nix::unistd::geteuid;
+use rustix::fs::{Mode, OFlags, open};
 use tokio::net::{UnixListener, UnixStream};
 use tracing::warn;
 
@@ -159,10 +159,7 @@ fn admit(path: &Path, askers: Askers) -> io::Result<()> {
 /// The directory of the default socket is there, and the user's; what that user makes there is the group's. Any other is left as it is.
 fn own_directory(path: &Path, askers: Askers) -> io::Result<()> {
     let (Some(dir), true) = (path.parent(), path == Path::new(SOCKET)) else { return Ok(()) };
-    match fs::create_dir(dir) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
+    fs::create_dir_all(dir)?; // not every small system has /run
     let (made, at) = pinned(dir)?;
     let found = made.metadata()?;
     let mode = if askers.group.is_some() { 0o2755 } else { 0o755 };
@@ -175,9 +172,10 @@ fn own_directory(path: &Path, askers: Askers) -> io::Result<()> {
     Ok(())
 }
 
-/// What is at `path`, no link followed, and a name that leads to it and to nothing that is put there later.
+/// What is at `path`, no link followed, and a name that leads to it and to nothing that is put there later. Not by `OpenOptions`, which
+/// drops `O_PATH` where the C library is musl.
 fn pinned(path: &Path) -> io::Result<(File, PathBuf)> {
-    let file = OpenOptions::new().read(true).custom_flags(O_PATH | O_NOFOLLOW).open(path)?;
+    let file = File::from(open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?);
     let at = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok((file, at.into()))
 }

@@ -62,7 +62,7 @@ impl Signer {
         self.counter.map(|c| c.counter)
     }
 
-    /// Takes the peer's first proposals that we accept (RFC 7401 §6.8 steps 6, 7, 14, 15).
+    /// Takes the peer's first proposals that we accept, of ESP suites one that is quick here (RFC 7401 §6.8 steps 6, 7, 14, 15).
     pub fn choose(self, ctx: &Context<'_>, params: &[Param]) -> Result<R1, Choice> {
         macro_rules! find {
             ($name:ident) => {
@@ -87,7 +87,7 @@ impl Signer {
         let ciphers = find!(HipCipher).into_iter().flatten().filter_map(|c| HipCipher::from_id(*c));
         let cipher = ciphers.into_iter().find(|c| config.hip_ciphers.contains(c));
         let suites = find!(EspTransform).into_iter().flatten().filter_map(|s| EspSuite::from_number(*s));
-        let suite = suites.into_iter().find(|s| config.esp_suites.contains(s));
+        let suite = config.chosen_suite(suites);
         let esp = find!(TransportFormatList).is_some_and(|f| f.contains(&Kind::ESP_TRANSFORM));
         let modes = find!(NatTraversalMode);
         Ok(R1 {

@@ -1,6 +1,7 @@
 //! Two hosts and a network between them, which a test may edit.
 
 mod ahead;
+mod algorithms;
 mod attack;
 mod closing;
 mod dark;

@@ -63,12 +63,12 @@ fn imports_go_down_only() {
     assert!(seen >= 3, "only {seen} crates seen");
 }
 
-/// What is compiled for the package and the features in `args`: a line each, the name first.
+/// What is compiled for the package and the features in `args`: a line each, the name first, its own features last.
 fn compiled(args: &[&str]) -> String {
     let tree = Command::new(env!("CARGO"))
         .args(["tree", "--offline"])
         .args(args)
-        .args(["-e", "normal,build", "--prefix", "none", "--format", "{p}"])
+        .args(["-e", "normal,build", "--prefix", "none", "--format", "{p} {f}"])
         .current_dir(root())
         .output()
         .expect("cargo runs");
@@ -86,6 +86,20 @@ fn the_simulator_compiles_without_a_c_compiler() {
         let with_c = |name: &&&str| ["cc", "cmake"].contains(*name) || name.ends_with("-sys");
         assert_eq!(names.iter().find(with_c), None, "with the features {features}");
     }
+}
+
+/// `make static`, for architectures that this machine has no C compiler for. `blake3` calls one unless it is `pure`.
+#[test]
+fn the_program_for_a_router_compiles_without_a_c_compiler() {
+    let program = ["-p", "polypath-cli", "--no-default-features", "--features", "pure,daemon"];
+    let crates = compiled(&program);
+    let in_rust = ["linux-raw-sys ", "netlink-sys "];
+    let with_c = |line: &&str| ["cmake ", "-sys "].iter().any(|part| line.contains(part));
+    let strange = |line: &&str| with_c(line) && !in_rust.iter().any(|name| line.starts_with(name));
+    assert_eq!(crates.lines().find(strange), None);
+    let callers = compiled(&[&program[..], &["-i", "cc", "--depth", "1"]].concat());
+    let pure = |line: &str| line.starts_with("blake3 ") && line.contains("pure");
+    assert!(callers.lines().skip(1).all(pure), "{callers}");
 }
 
 /// `make demo` is what a newcomer waits for: it compiles neither the laboratory nor what only that needs.

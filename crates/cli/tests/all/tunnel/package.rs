@@ -90,7 +90,7 @@ fn a_package_is_installed_whole_and_leaves_nothing_when_it_is_purged() {
     if !may_create() || !users.contains("4294967295") {
         return skip("a file system of its own, with all users in it, needs root");
     }
-    if !installed(&["dpkg-deb", "objdump", "adduser", "unshare"]) {
+    if !installed(&["dpkg-deb", "readelf", "adduser", "unshare"]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
