@@ -31,9 +31,9 @@ pub struct ConnectionConfig {
     pub loss: LossConfig,
     /// Send buffer, bytes: what the application may write before it has to wait.
     pub send_buffer: u64,
-    /// Most bytes that are written and not sent yet; no more than are in flight, from 64 KiB on. So what is written waits
-    /// about a round trip on slow paths, too, and a fast writer's bytes are sent while they are in the processor's cache.
-    /// None: only the send buffer limits.
+    /// Most bytes that are written and not sent yet; no more than leave in a round trip or in 2 ms, but 64 KiB. So what is
+    /// written waits about a round trip on slow paths, too, and a fast writer's bytes are sent while they are in the
+    /// processor's cache. None: only the send buffer limits.
     pub send_ahead: Option<u64>,
     /// Receive buffer, bytes, at most 1 GiB: the window we advertise at most, in order or not.
     pub receive_buffer: u64,

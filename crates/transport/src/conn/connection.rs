@@ -257,8 +257,8 @@ impl Connection {
 
     /// Most bytes that may be [written and not sent](ConnectionConfig::send_ahead) now.
     pub(super) fn ahead(&self) -> u64 {
-        let under_way = || self.engine.lanes().iter().map(Lane::in_flight).sum::<u64>();
-        self.config.send_ahead.map_or(u64::MAX, |most| under_way().max(AHEAD).min(most))
+        let soon = || self.engine.lanes().iter().map(Lane::leaves_soon).sum::<u64>();
+        self.config.send_ahead.map_or(u64::MAX, |most| soon().max(AHEAD).min(most))
     }
 
     /// Bytes it holds: written and not acknowledged, and received and not read.

@@ -1,4 +1,5 @@
-//! The window of a connection whose application has not read yet (`unread_window`).
+//! The window of a connection whose application has not read yet (`unread_window`), and the one that grows from there
+//! (`grow_window`).
 
 use polypath_transport::ConnectionConfig;
 
@@ -57,4 +58,23 @@ fn a_first_read_that_finds_nothing_opens_it_too() {
     pair.pump();
     let told: Vec<_> = pair.log.iter().map(|f| (f.from, f.segment.header.window)).collect();
     assert_eq!(told, [(SERVER, (8 << 20 >> 8) as u16)], "scaled by eight bits");
+}
+
+#[test]
+fn a_window_that_grows_is_doubled_by_the_application_and_left_by_reads() {
+    let grows = ConnectionConfig { grow_window: true, receive_buffer: 500_000, ..limited() };
+    let mut pair = Pair::connecting(limited(), grows, &[20]);
+    pair.reads[SERVER] = false;
+    pair.run_until(at(100));
+    pair.write(CLIENT, MEGABYTES);
+    for (n, window) in [UNREAD, UNREAD, 2 * UNREAD, 500_000, 500_000].into_iter().enumerate() {
+        pair.run_until(pair.now + ms(2000));
+        let server = pair.end(SERVER);
+        assert!((window - 988..=window).contains(&server.readable()), "{n}: {}", server.readable());
+        assert!(server.is_window_used_up());
+        while server.read(u64::MAX).is_some() {}
+        if n > 0 {
+            server.grow_window();
+        }
+    }
 }

@@ -1,0 +1,70 @@
+"""How old the bytes of one bulk connection are when they arrive."""
+
+import statistics
+import struct
+import threading
+import time
+
+from bed import Bed, Link
+from homes import first_link, mptcp
+from parts import FIBRE_LTE, table
+from polypath import BINARY
+from rivals import CHUNK, IPPROTO_MPTCP
+from tunnel import INNER, Tunnel
+from versions import BEFORE
+
+# The first seconds, which do not count, and the length of a connection, s.
+EARLY, LENGTH = 4, 12
+# Each begins with the time at which the program writes it.
+BLOCK = 4096
+LINKS = {"100/10 + 40/40": FIBRE_LTE, "8/30 + 4/30": (Link(8, 30), Link(4, 30)), "2/20 + 1/20": (Link(2, 20), Link(1, 20))}
+
+
+def ages(bed, to, mptcp=False):
+    """Seconds from the write to the read of each block, and what is read after the last write."""
+    protocol = IPPROTO_MPTCP if mptcp else 0
+    server, client = bed.socket(1, protocol), bed.socket(0, protocol)
+    server.bind((to, 0))
+    server.listen(1)
+    client.connect(server.getsockname())
+    connection, _ = server.accept()
+    took, began = [], time.monotonic()
+
+    def receive():
+        waiting = b""
+        while got := connection.recv(CHUNK):
+            now, waiting = time.monotonic(), waiting + got
+            whole = len(waiting) // BLOCK
+            if now - began > EARLY:
+                took.extend(now - struct.unpack_from("d", waiting, n * BLOCK)[0] for n in range(whole))
+            waiting = waiting[whole * BLOCK:]
+
+    reader = threading.Thread(target=receive)
+    reader.start()
+    while time.monotonic() - began < LENGTH:
+        client.sendall(struct.pack("d", time.monotonic()).ljust(BLOCK, b"\0"))
+    client.close()
+    reader.join()
+    connection.close()
+    server.close()
+    return took
+
+
+def tunnel_age(runs):
+    """Ms from the write to the read of a byte in a bulk connection, median: through the daemons, through those of $POLYPATH_BEFORE, over
+    the first link, by MPTCP."""
+    for title, links in LINKS.items():
+        medians = {}
+        for _ in range(runs):
+            for name, binary in {"polypath up": BINARY, **({f"polypath up, {BEFORE}": BEFORE} if BEFORE else {})}.items():
+                with Bed(links) as bed:
+                    Tunnel(bed, binary=binary)
+                    medians.setdefault(name, []).append(1e3 * statistics.median(ages(bed, INNER[1])))
+            for name, begin in {"TCP over the first link": first_link, "MPTCP": mptcp}.items():
+                with Bed(links) as bed:
+                    options, (_, to) = begin(bed)
+                    medians.setdefault(name, []).append(1e3 * statistics.median(ages(bed, to, **options)))
+        table(f"{title}: ms from write to read, median", medians)
+
+
+PARTS = {"tunnel_age": tunnel_age}
