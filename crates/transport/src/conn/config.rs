@@ -40,8 +40,9 @@ pub struct ConnectionConfig {
     /// The window until the application reads for the first time, bytes: what a peer that nobody serves can make us hold.
     /// None: the whole receive buffer.
     pub unread_window: Option<u64>,
-    /// Reads leave the window as it was: [`grow_window`](crate::Connection::grow_window) doubles it. So a peer that is faster
-    /// than the application has no more than it needs waiting here.
+    /// The first read opens the window to what 1 Gbit/s carries in the smallest round trip, up to 2 MiB, and
+    /// [`grow_window`](crate::Connection::grow_window) doubles it. So a near peer that is faster than the application has little
+    /// waiting here. `false`: the first read opens it whole.
     pub grow_window: bool,
     /// What we hold out of order at most, bytes; what comes early beyond it is dropped. None holds
     /// whatever the window admits.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId, Seq};
+use polypath_wire::{Instant, PathId, Rate, Seq};
 
 use super::config::ConnectionConfig;
 use super::handshake::Handshake;
@@ -24,6 +24,8 @@ use crate::segment::{Segment, Transmit};
 
 /// What may be [written and not sent](ConnectionConfig::send_ahead) in any case, bytes: what a program hands over at once.
 const AHEAD: u64 = 64 << 10;
+/// Most of a window that grows after the first read, bytes.
+const FAR: u64 = 2 << 20;
 
 /// States of RFC 9293 §3.3.2 (LISTEN is the endpoint's).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -302,12 +304,18 @@ impl Connection {
     /// The next bytes of the peer's stream, at most `max`; reading opens the window, the first time
     /// [as far as it goes](ConnectionConfig::unread_window), if it does not [grow](ConnectionConfig::grow_window).
     pub fn read(&mut self, max: u64) -> Option<Payload> {
-        let opened = self.receiver.open();
+        let opened = self.receiver.open(self.config.grow_window.then(|| self.first_window()));
         let chunk = self.receiver.buffer.read(max);
         if opened || chunk.is_some() {
             self.after_read();
         }
         chunk
+    }
+
+    /// The window from which it [grows](ConnectionConfig::grow_window), bytes.
+    fn first_window(&self) -> u64 {
+        let shortest = self.engine.lanes().iter().filter_map(|lane| lane.estimator.rtt.min()).min();
+        shortest.map_or(FAR, |trip| Rate::from_mbps(1000).bytes_in(trip).min(FAR))
     }
 
     /// Whether the peer has used up the window that it knows: it may have more.

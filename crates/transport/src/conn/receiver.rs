@@ -39,8 +39,8 @@ pub(super) struct Receiver {
     capacity: u64,
     opened: u64,
     limit: u64,
-    /// Reads do not open it, but it [grows](ConnectionConfig::grow_window).
-    grows: bool,
+    /// Nothing was read yet.
+    unread: bool,
     /// Segment size of the peer, for "every second segment": the largest that came, but several that came as one are no segment.
     pub peer_segment: u64,
     /// Largest segment that a path may carry, bytes of payload.
@@ -78,7 +78,7 @@ impl Receiver {
             capacity: config.receive_buffer,
             opened: unread,
             limit: u64::MAX,
-            grows: config.grow_window,
+            unread: true,
             fin: None,
             finished: false,
             delay: config.delayed_ack,
@@ -219,13 +219,14 @@ impl Receiver {
         (self.edge.saturating_sub(self.next()) >> shift).min(65_535) as u16
     }
 
-    /// The application reads: from the first time on the whole buffer is the window. Whether this was the first time.
-    pub(super) fn open(&mut self) -> bool {
-        let first = !self.grows && self.opened < self.capacity;
-        if first {
-            self.resize(self.capacity);
+    /// The application reads: from the first time on the window is `first`, or the whole buffer. Whether it grew.
+    pub(super) fn open(&mut self, first: Option<u64>) -> bool {
+        let window = first.map_or(self.capacity, |first| first.clamp(self.opened, self.capacity));
+        let grew = std::mem::take(&mut self.unread) && self.opened < window;
+        if grew {
+            self.resize(window);
         }
-        first
+        grew
     }
 
     /// Whether the window that the peer knows has no room for a segment.

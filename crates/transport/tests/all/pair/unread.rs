@@ -61,13 +61,13 @@ fn a_first_read_that_finds_nothing_opens_it_too() {
 }
 
 #[test]
-fn a_window_that_grows_is_doubled_by_the_application_and_left_by_reads() {
-    let grows = ConnectionConfig { grow_window: true, receive_buffer: 500_000, ..limited() };
+fn a_window_that_grows_opens_by_the_round_trip_and_is_doubled_by_the_application() {
+    let grows = ConnectionConfig { grow_window: true, ..limited() };
     let mut pair = Pair::connecting(limited(), grows, &[20]);
     pair.reads[SERVER] = false;
     pair.run_until(at(100));
-    pair.write(CLIENT, MEGABYTES);
-    for (n, window) in [UNREAD, UNREAD, 2 * UNREAD, 500_000, 500_000].into_iter().enumerate() {
+    pair.write(CLIENT, 8 * MEGABYTES);
+    for (n, window) in [UNREAD, 2 << 20, 4 << 20, 8 << 20, 8 << 20].into_iter().enumerate() {
         pair.run_until(pair.now + ms(2000));
         let server = pair.end(SERVER);
         assert!((window - 988..=window).contains(&server.readable()), "{n}: {}", server.readable());
@@ -76,5 +76,20 @@ fn a_window_that_grows_is_doubled_by_the_application_and_left_by_reads() {
         if n > 0 {
             server.grow_window();
         }
+    }
+}
+
+#[test]
+fn a_window_that_grows_stays_small_for_a_near_peer() {
+    let grows = ConnectionConfig { grow_window: true, ..limited() };
+    let mut pair = Pair::connecting(limited(), grows, &[1]);
+    pair.reads[SERVER] = false;
+    pair.run_until(at(100));
+    pair.write(CLIENT, MEGABYTES);
+    for window in [UNREAD, 2_000_000 / 8] {
+        pair.run_until(pair.now + ms(2000));
+        let server = pair.end(SERVER);
+        assert!((window - 988..=window).contains(&server.readable()), "{}", server.readable());
+        while server.read(u64::MAX).is_some() {}
     }
 }
