@@ -54,7 +54,7 @@ real computed:
 alone:
 	$(LANE)
 beside:
-	nice $(LANES) -j1 computed pure static-check python-test paper > $(BUILT)/beside.txt 2>&1
+	nice $(LANES) -j1 computed pure python-test paper > $(BUILT)/beside.txt 2>&1
 
 .PHONY: pure
 # All crates and `daemon`, so that libraries have the features that `cargo test --workspace` compiled them with.
@@ -83,7 +83,7 @@ sweeps: ## RUNS (10000) runs here and by Dask with two workers, then with a work
 
 .PHONY: lint
 # A check links nothing, so it needs no libFuzzer, and no C++ compiler to make one.
-lint: ## rustfmt and clippy, warnings are errors; the fuzz targets still compile
+lint: static-check ## rustfmt and clippy, warnings are errors; the fuzz targets and the program for small routers still compile
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy -p polypath-cli --no-default-features --features aws-lc -- -D warnings

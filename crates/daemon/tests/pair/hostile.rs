@@ -1,5 +1,8 @@
 //! What a program with all rights may put on the device: none of it ends a daemon, and what is not carried is counted.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use polypath_hip::Random;
 use polypath_wire::ipv4::Ipv4Header;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -8,7 +11,10 @@ use super::common::{Pair, link, ready};
 use super::packets::echo;
 use super::tcp::{connected, transfer};
 
-const PACKETS: u64 = 20_000;
+/// Packets of noise.
+const PACKETS: u64 = 10_000;
+/// Of them at a time.
+const AT_ONCE: u64 = 20;
 /// This host's own, the peer's own, those of no host or of many, and that of a stranger.
 const SOURCES: [[u8; 4]; 8] = [
     [10, 99, 0, 1],
@@ -52,7 +58,13 @@ fn whatever_a_program_puts_on_the_device_ends_nothing_and_is_counted() {
     let send = || {
         let raw = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(IPPROTO_RAW))).unwrap();
         let (mut chance, to) = (Random::from_seed([15; 32]), Pair::at(1, 0).into());
-        (0..PACKETS).filter(|_| raw.send_to(&any_packet(&mut chance), &to).is_ok()).count() as u64
+        let mut put = |n: u64| {
+            if n.is_multiple_of(AT_ONCE) {
+                sleep(Duration::from_millis(4)); // so that the device's queue drops none
+            }
+            raw.send_to(&any_packet(&mut chance), &to).is_ok()
+        };
+        (0..PACKETS).filter(|n| put(*n)).count() as u64
     };
     let sent = pair.hosts[0].ns.run(send).unwrap();
     assert!(sent > PACKETS * 9 / 10, "the kernel refused {} of them", PACKETS - sent);
