@@ -375,10 +375,7 @@ impl LaneConfig {
         ConnectionConfig {
             cc: CcConfig::default().of_today(),
             send_buffer: INNER,
-            send_ahead: Some(AHEAD),
             receive_buffer: INNER,
-            unread_window: Some(UNREAD),
-            grow_window: true,
             time_wait: Duration::from_secs(1),
             keep_alive: self.idle(),
             ..ConnectionConfig::default()
@@ -394,12 +391,12 @@ pub(crate) fn routed(prefix: &IpNet) -> Vec<IpNet> {
     }
 }
 
-/// Most bytes written ahead of what is sent: 2 ms at 8 Gbit/s.
+/// Bytes written ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;
 /// The window that a connection of a peer has before it is served, bytes.
 const UNREAD: u64 = 64 << 10;
-/// Most bytes that a connection with a host behind the device holds in each direction: 1 Gbit/s over 128 ms.
-const INNER: u64 = 16 << 20;
+/// What a connection with a host behind the device holds in each direction, bytes: 1 Gbit/s over 16 ms.
+const INNER: u64 = 2 << 20;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -51,13 +51,7 @@ async fn pass(from: &Stream, to: &Stream) -> Result<(), StreamError> {
 }
 
 async fn carry(from: &Stream, to: &Stream, count: &AtomicU64) -> Result<(), StreamError> {
-    let mut was_used_up = false;
-    while let Some((chunks, used_up)) = from.read_window(PIECE).await? {
-        // All of the last piece left while the window kept the next one from coming.
-        if was_used_up && used_up && to.has_sent_all() {
-            from.grow_window();
-        }
-        was_used_up = used_up;
+    while let Some(chunks) = from.read_chunks(PIECE).await? {
         let len: usize = chunks.iter().map(Bytes::len).sum();
         count.fetch_add(len as u64, Ordering::Relaxed);
         for piece in joined(chunks, len) {

@@ -104,13 +104,7 @@ impl Stream {
     /// The bytes from the peer that can be read now, in the pieces in which they arrived: at most `max` and at least
     /// one; `None` after its last. Cancelled, it has read nothing.
     pub async fn read_chunks(&self, max: usize) -> Result<Option<Vec<Bytes>>, StreamError> {
-        Ok(self.read_window(max).await?.map(|(chunks, _)| chunks))
-    }
-
-    /// The same, and whether the peer had used up the window, so that it may have more.
-    pub async fn read_window(&self, max: usize) -> Result<Option<(Vec<Bytes>, bool)>, StreamError> {
         self.read_with(|connection| {
-            let used_up = connection.is_window_used_up();
             let mut left = max as u64;
             let next = || {
                 let payload = (left > 0).then(|| connection.read(left))??;
@@ -118,19 +112,9 @@ impl Stream {
                 Some(payload.to_bytes())
             };
             let chunks: Vec<_> = std::iter::from_fn(next).collect();
-            (!chunks.is_empty()).then_some((chunks, used_up))
+            (!chunks.is_empty()).then_some(chunks)
         })
         .await
-    }
-
-    /// More could have been read: [a window that grows](polypath_transport::Connection::grow_window) doubles.
-    pub fn grow_window(&self) {
-        self.with(|connection, _| connection.grow_window());
-    }
-
-    /// Whether all that was written has left.
-    pub fn has_sent_all(&self) -> bool {
-        self.with(|connection, _| connection.unsent() == 0).unwrap_or(false)
     }
 
     async fn read_with<T>(

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId, Rate, Seq};
+use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::ConnectionConfig;
 use super::handshake::Handshake;
@@ -15,17 +15,11 @@ use super::stats::ConnectionStats;
 use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
-use crate::engine::lane::Lane;
 use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::recv::blocking::Blocking;
 use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
-
-/// What may be [written and not sent](ConnectionConfig::send_ahead) in any case, bytes: what a program hands over at once.
-const AHEAD: u64 = 64 << 10;
-/// Most of a window that grows after the first read, bytes.
-const FAR: u64 = 2 << 20;
 
 /// States of RFC 9293 §3.3.2 (LISTEN is the endpoint's).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -253,14 +247,9 @@ impl Connection {
 
     /// Bytes that [`write`](Self::write) would take now.
     pub fn writable(&self) -> u64 {
+        let ahead = |most: u64| most.saturating_sub(self.sender.waiting());
         let left = self.memory.saturating_sub(self.sender.stream.stored());
-        self.sender.stream.room().min(self.ahead().saturating_sub(self.sender.waiting())).min(left)
-    }
-
-    /// Most bytes that may be [written and not sent](ConnectionConfig::send_ahead) now.
-    pub(super) fn ahead(&self) -> u64 {
-        let soon = || self.engine.lanes().iter().map(Lane::leaves_soon).sum::<u64>();
-        self.config.send_ahead.map_or(u64::MAX, |most| soon().max(AHEAD).min(most))
+        self.sender.stream.room().min(self.config.send_ahead.map_or(u64::MAX, ahead)).min(left)
     }
 
     /// Bytes it holds: written and not acknowledged, and received and not read.
@@ -302,39 +291,14 @@ impl Connection {
     }
 
     /// The next bytes of the peer's stream, at most `max`; reading opens the window, the first time
-    /// [as far as it goes](ConnectionConfig::unread_window), if it does not [grow](ConnectionConfig::grow_window).
+    /// [as far as it goes](ConnectionConfig::unread_window).
     pub fn read(&mut self, max: u64) -> Option<Payload> {
-        let opened = self.receiver.open(self.config.grow_window.then(|| self.first_window()));
+        let opened = self.receiver.open();
         let chunk = self.receiver.buffer.read(max);
         if opened || chunk.is_some() {
             self.after_read();
         }
         chunk
-    }
-
-    /// The window from which it [grows](ConnectionConfig::grow_window), bytes.
-    fn first_window(&self) -> u64 {
-        let shortest = self.engine.lanes().iter().filter_map(|lane| lane.estimator.rtt.min()).min();
-        shortest.map_or(FAR, |trip| Rate::from_mbps(1000).bytes_in(trip).min(FAR))
-    }
-
-    /// Whether the peer has used up the window that it knows: it may have more.
-    pub fn is_window_used_up(&self) -> bool {
-        self.receiver.is_used_up()
-    }
-
-    /// The application could have read more. A window that [grows](ConnectionConfig::grow_window) doubles, up to the receive
-    /// buffer.
-    pub fn grow_window(&mut self) {
-        if self.config.grow_window {
-            self.receiver.grow();
-            self.after_read();
-        }
-    }
-
-    /// Bytes written that have not left yet.
-    pub fn unsent(&self) -> u64 {
-        self.sender.waiting()
     }
 
     fn after_read(&mut self) {

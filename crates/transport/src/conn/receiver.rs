@@ -39,8 +39,6 @@ pub(super) struct Receiver {
     capacity: u64,
     opened: u64,
     limit: u64,
-    /// Nothing was read yet.
-    unread: bool,
     /// Segment size of the peer, for "every second segment": the largest that came, but several that came as one are no segment.
     pub peer_segment: u64,
     /// Largest segment that a path may carry, bytes of payload.
@@ -78,7 +76,6 @@ impl Receiver {
             capacity: config.receive_buffer,
             opened: unread,
             limit: u64::MAX,
-            unread: true,
             fin: None,
             finished: false,
             delay: config.delayed_ack,
@@ -219,35 +216,20 @@ impl Receiver {
         (self.edge.saturating_sub(self.next()) >> shift).min(65_535) as u16
     }
 
-    /// The application reads: from the first time on the window is `first`, or the whole buffer. Whether it grew.
-    pub(super) fn open(&mut self, first: Option<u64>) -> bool {
-        let window = first.map_or(self.capacity, |first| first.clamp(self.opened, self.capacity));
-        let grew = std::mem::take(&mut self.unread) && self.opened < window;
-        if grew {
-            self.resize(window);
+    /// The application reads: from the first time on the whole buffer is the window. Whether this was the first time.
+    pub(super) fn open(&mut self) -> bool {
+        let first = self.opened < self.capacity;
+        if first {
+            self.opened = self.capacity;
+            self.buffer.resize(self.opened.min(self.limit));
         }
-        grew
-    }
-
-    /// Whether the window that the peer knows has no room for a segment.
-    pub(super) fn is_used_up(&self) -> bool {
-        self.edge.saturating_sub(self.next()) < self.peer_segment
-    }
-
-    /// Doubles the window, up to the receive buffer.
-    pub(super) fn grow(&mut self) {
-        self.resize((2 * self.opened).min(self.capacity));
-    }
-
-    fn resize(&mut self, opened: u64) {
-        self.opened = opened;
-        self.buffer.resize(opened.min(self.limit));
+        first
     }
 
     /// The window is at most `limit` bytes from now on, even if more was advertised: what comes beyond it is dropped.
     pub(super) fn limit(&mut self, limit: u64) {
         self.limit = limit;
-        self.resize(self.opened);
+        self.buffer.resize(self.opened.min(limit));
     }
 
     /// Bytes held, in order or not.

@@ -1,5 +1,4 @@
-//! The window of a connection whose application has not read yet (`unread_window`), and the one that grows from there
-//! (`grow_window`).
+//! The window of a connection whose application has not read yet (`unread_window`).
 
 use polypath_transport::ConnectionConfig;
 
@@ -58,38 +57,4 @@ fn a_first_read_that_finds_nothing_opens_it_too() {
     pair.pump();
     let told: Vec<_> = pair.log.iter().map(|f| (f.from, f.segment.header.window)).collect();
     assert_eq!(told, [(SERVER, (8 << 20 >> 8) as u16)], "scaled by eight bits");
-}
-
-#[test]
-fn a_window_that_grows_opens_by_the_round_trip_and_is_doubled_by_the_application() {
-    let grows = ConnectionConfig { grow_window: true, ..limited() };
-    let mut pair = Pair::connecting(limited(), grows, &[20]);
-    pair.reads[SERVER] = false;
-    pair.run_until(at(100));
-    pair.write(CLIENT, 8 * MEGABYTES);
-    for (n, window) in [UNREAD, 2 << 20, 4 << 20, 8 << 20, 8 << 20].into_iter().enumerate() {
-        pair.run_until(pair.now + ms(2000));
-        let server = pair.end(SERVER);
-        assert!((window - 988..=window).contains(&server.readable()), "{n}: {}", server.readable());
-        assert!(server.is_window_used_up());
-        while server.read(u64::MAX).is_some() {}
-        if n > 0 {
-            server.grow_window();
-        }
-    }
-}
-
-#[test]
-fn a_window_that_grows_stays_small_for_a_near_peer() {
-    let grows = ConnectionConfig { grow_window: true, ..limited() };
-    let mut pair = Pair::connecting(limited(), grows, &[1]);
-    pair.reads[SERVER] = false;
-    pair.run_until(at(100));
-    pair.write(CLIENT, MEGABYTES);
-    for window in [UNREAD, 2_000_000 / 8] {
-        pair.run_until(pair.now + ms(2000));
-        let server = pair.end(SERVER);
-        assert!((window - 988..=window).contains(&server.readable()), "{}", server.readable());
-        while server.read(u64::MAX).is_some() {}
-    }
 }
