@@ -51,8 +51,8 @@ def ages(bed, to, mptcp=False):
 
 
 def tunnel_age(runs):
-    """Ms from the write to the read of a byte in a bulk connection, median: through the daemons, through those of $POLYPATH_BEFORE, over
-    the first link, by MPTCP."""
+    """Median age of the bytes of a bulk connection when they arrive, ms: through the daemons, through those of $POLYPATH_BEFORE, over the
+    first link, by MPTCP."""
     for title, links in LINKS.items():
         medians = {}
         for _ in range(runs):

@@ -131,7 +131,7 @@ fn interrupted(user: &[&str]) {
     assert_eq!(here.run(interfaces).unwrap(), before, "{user:?}");
 }
 
-/// Those of `namespaces` that exist for 30 s. Other tests' namespaces reuse inodes, so one that was absent once counts as removed.
+/// Which of `namespaces` still exist after 30 s. A namespace that was absent once counts as removed: other tests' namespaces reuse inodes.
 fn left_of(mut namespaces: BTreeSet<String>) -> BTreeSet<String> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while !namespaces.is_empty() && Instant::now() < deadline {

@@ -15,7 +15,7 @@ use super::tcp::{connected, transfer};
 const PACKETS: u64 = 10_000;
 /// Of them at a time.
 const AT_ONCE: u64 = 20;
-/// This host's own, the peer's own, those of no host or of many, and that of a stranger.
+/// Source addresses: of this host, of the peer, of no host or of many, of a stranger.
 const SOURCES: [[u8; 4]; 8] = [
     [10, 99, 0, 1],
     [10, 99, 0, 2],
