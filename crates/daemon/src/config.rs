@@ -376,6 +376,8 @@ impl LaneConfig {
             cc: CcConfig::default().of_today(),
             send_buffer: INNER,
             receive_buffer: INNER,
+            unread_window: Some(UNREAD),
+            grow_window: true,
             time_wait: Duration::from_secs(1),
             keep_alive: self.idle(),
             ..ConnectionConfig::default()
@@ -391,11 +393,11 @@ pub(crate) fn routed(prefix: &IpNet) -> Vec<IpNet> {
     }
 }
 
-/// Bytes written ahead of what is sent: 2 ms at 8 Gbit/s.
+/// Most bytes written ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;
-/// The window that a connection of a peer has before it is served, bytes.
+/// The window that a connection has before it is served, bytes; with a host behind the device what it has in any case.
 const UNREAD: u64 = 64 << 10;
-/// What a connection with a host behind the device holds in each direction, bytes: 1 Gbit/s over 16 ms.
+/// Most bytes that a connection with a host behind the device holds in each direction: 1 Gbit/s over 16 ms.
 const INNER: u64 = 2 << 20;
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Two connections joined: what one brings the other takes on, as fast as it can.
 
 use std::convert::Infallible;
-use std::future::pending;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::future::{pending, poll_fn};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
 use polypath_node::{KeepAlive, Stream, StreamError};
@@ -14,40 +15,72 @@ const PIECE: usize = 256 << 10;
 const SMALL: usize = 16 << 10;
 
 /// Carries bytes both ways until both ends have finished; the end of one direction leaves the other open. If either
-/// connection is lost, the other one is reset. Keep-alives pass too. `taken` and `given` count the bytes from and to `inner`.
+/// connection is lost, the other one is reset; what the lost one sent before it finished is delivered first. Keep-alives
+/// pass too. `taken` and `given` count the bytes from and to `inner`.
 pub async fn splice(inner: &Stream, outer: &Stream, taken: &AtomicU64, given: &AtomicU64) {
-    let both = async { tokio::try_join!(carry(inner, outer, taken), carry(outer, inner, given)) };
+    let (inner, outer) = (&End::new(inner), &End::new(outer));
+    let both = async { tokio::join!(direction(inner, outer, taken), direction(outer, inner, given)) };
     let ended = tokio::select! {
-        biased; // what came before a loss is carried first
-        carried = both => carried.map(drop),
-        lost = relay(inner, outer) => lost.map(|never| match never {}),
+        biased; // each direction learns at once of a loss
+        never = relay(inner, outer) => match never {},
+        ended = both => ended,
     };
-    if ended.is_err() {
-        // The loss of one that had ended its direction takes nothing from the other.
-        let _ = tokio::join!(inner.delivered(), outer.delivered());
-        inner.abort();
-        outer.abort();
+    if ended != (Some(()), Some(())) {
+        let _ = tokio::join!(inner.stream.delivered(), outer.stream.delivered());
+        inner.stream.abort();
+        outer.stream.abort();
+    }
+}
+
+/// One of the two connections, and whether it is lost.
+struct End<'a> {
+    stream: &'a Stream,
+    lost: AtomicBool,
+}
+
+impl<'a> End<'a> {
+    fn new(stream: &'a Stream) -> Self {
+        Self { stream, lost: AtomicBool::new(false) }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
     }
 }
 
 /// What asks on one connection whether the other host is there is answered when that host has answered on the other connection
-/// (RFC 1122 §4.2.3.6). Ends when one is lost, also after the end of its direction.
-async fn relay(inner: &Stream, outer: &Stream) -> Result<Infallible, StreamError> {
-    inner.relay(Probes::KeepAlives);
-    outer.relay(Probes::Heartbeats);
-    tokio::try_join!(pass(inner, outer), pass(outer, inner))?;
+/// (RFC 1122 §4.2.3.6), also after the end of its direction. Notes what is lost.
+async fn relay(inner: &End<'_>, outer: &End<'_>) -> Infallible {
+    inner.stream.relay(Probes::KeepAlives);
+    outer.stream.relay(Probes::Heartbeats);
+    tokio::join!(pass(inner, outer), pass(outer, inner));
     pending().await
 }
 
-async fn pass(from: &Stream, to: &Stream) -> Result<(), StreamError> {
-    while let Some(said) = from.keep_alive().await? {
-        match said {
-            KeepAlive::Asked if to.probe() => {}
-            KeepAlive::Asked => from.answer_probe(), // nobody is left to ask: both directions have ended
-            KeepAlive::Answered => to.answer_probe(),
+async fn pass(from: &End<'_>, to: &End<'_>) {
+    loop {
+        match from.stream.keep_alive().await {
+            Ok(Some(KeepAlive::Asked)) if to.stream.probe() => {}
+            Ok(Some(KeepAlive::Asked)) => from.stream.answer_probe(), // nobody is left to ask: both directions have ended
+            Ok(Some(KeepAlive::Answered)) => to.stream.answer_probe(),
+            Ok(None) => return,
+            Err(_) => return from.lost.store(true, Ordering::Relaxed),
         }
     }
-    Ok(())
+}
+
+/// Carries what `from` sends until it has finished, or `None` if either is lost before; but all that one has sent that had
+/// finished before it was lost.
+async fn direction(from: &End<'_>, to: &End<'_>, count: &AtomicU64) -> Option<()> {
+    let cut = poll_fn(|_| match to.is_lost() || from.is_lost() && !from.stream.peer_has_finished() {
+        true => Poll::Ready(()),
+        false => Poll::Pending,
+    });
+    tokio::select! {
+        biased; // what came before a loss is carried first
+        carried = carry(from.stream, to.stream, count) => carried.ok(),
+        () = cut => None,
+    }
 }
 
 async fn carry(from: &Stream, to: &Stream, count: &AtomicU64) -> Result<(), StreamError> {
@@ -57,6 +90,7 @@ async fn carry(from: &Stream, to: &Stream, count: &AtomicU64) -> Result<(), Stre
         for piece in joined(chunks, len) {
             to.write(piece).await?;
         }
+        from.keep_pace_with(to);
     }
     to.finish();
     Ok(())

@@ -11,11 +11,16 @@ use polypath_transport::{
     State as TcpState,
 };
 use polypath_wire::hip::Hit;
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId};
 use thiserror::Error;
 
 use crate::shared::{Shared, State, Stop};
 use crate::wishes::{KeepAlive, StreamState, Wish};
+
+/// How late a busy host may wake up a task.
+const WAKES: Duration = Duration::from_millis(2);
+/// Round trips for which a window that grows is open: in slow start the peer sends twice as much in each.
+const TRIPS: u64 = 8;
 
 /// Why an operation on a connection failed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -141,6 +146,22 @@ impl Stream {
     /// Waits until both sides have finished and the peer has everything we wrote.
     pub async fn finished(&self) -> Result<(), StreamError> {
         self.when(Wish::State, |stream, _| stream.finished.then_some(())).await
+    }
+
+    /// Opens the window for what leaves on `to` in a few round trips of this connection, if that is more than it is
+    /// ([`grow_window`](polypath_transport::ConnectionConfig::grow_window)).
+    pub fn keep_pace_with(&self, to: &Self) {
+        let trip = self.with(|connection, _| (!connection.is_window_open()).then(|| connection.min_rtt()));
+        if let Some(trip) = trip.flatten() {
+            let trip = trip.unwrap_or_default().max(WAKES);
+            let window = to.with(|connection, _| connection.leaves_in(trip)).unwrap_or(0);
+            self.with(|connection, _| connection.grow_window(TRIPS.saturating_mul(window)));
+        }
+    }
+
+    /// Whether the peer's last byte has come, if only to be read.
+    pub fn peer_has_finished(&self) -> bool {
+        self.with(|connection, _| connection.peer_has_finished()).unwrap_or(false)
     }
 
     /// Resets the connection.

@@ -279,6 +279,7 @@ fn without_effect_here(connection: &ConnectionConfig) -> Option<(&'static str, &
     [
         (connection.early_data, "early_data", "no host of the simulator takes it", "leave it out"),
         (connection.send_ahead.is_some(), "send_ahead", ready, "leave it out"),
+        (connection.grow_window, "grow_window", "the application of a simulated flow opens no window", "leave it out"),
         (
             send_buffer < receive_buffer,
             "send_buffer",

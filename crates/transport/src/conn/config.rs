@@ -31,14 +31,18 @@ pub struct ConnectionConfig {
     pub loss: LossConfig,
     /// Send buffer, bytes: what the application may write before it has to wait.
     pub send_buffer: u64,
-    /// Most bytes that are written and not sent yet. A fast writer then stays in step with the paths, and its bytes are
-    /// sent while they are in the processor's cache. None: only the send buffer limits.
+    /// Most bytes that are written and not sent yet; no more than leave in a round trip or in 2 ms, but 64 KiB. So what is
+    /// written waits about a round trip on slow paths, too, and a fast writer's bytes are sent while they are in the
+    /// processor's cache. None: only the send buffer limits.
     pub send_ahead: Option<u64>,
     /// Receive buffer, bytes, at most 1 GiB: the window we advertise at most, in order or not.
     pub receive_buffer: u64,
     /// The window until the application reads for the first time, bytes: what a peer that nobody serves can make us hold.
     /// None: the whole receive buffer.
     pub unread_window: Option<u64>,
+    /// The window stays `unread_window` until the application [opens it](crate::Connection::grow_window) as far as its own pace
+    /// needs. So a peer that is faster has little waiting here. `false`: the first read opens it whole.
+    pub grow_window: bool,
     /// What we hold out of order at most, bytes; what comes early beyond it is dropped. None holds
     /// whatever the window admits.
     pub reorder_store: Option<u64>,
@@ -132,6 +136,7 @@ impl Default for ConnectionConfig {
             send_ahead: None,
             receive_buffer: 4 << 20,
             unread_window: None,
+            grow_window: false,
             reorder_store: None,
             ack_return: AckReturn::default(),
             divide_window: false,
@@ -185,11 +190,13 @@ impl ConnectionConfig {
             "more than a window can tell (RFC 7323)",
             "write at most 1073741824 bytes: 1 GiB",
         );
+        let from = ConfigError::new("grow_window", "it has no size to grow from", "write unread_window, too");
         ConfigError::first(&[
             (self.send_buffer == 0, empty("send_buffer")),
             (self.receive_buffer == 0, empty("receive_buffer")),
             (self.receive_buffer > LARGEST_WINDOW, untold),
             (self.unread_window == Some(0), empty("unread_window")),
+            (self.grow_window && self.unread_window.is_none(), from),
             (self.reorder_store == Some(0), empty("reorder_store")),
             (self.send_ahead == Some(0), empty("send_ahead")),
         ])

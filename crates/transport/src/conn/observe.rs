@@ -20,7 +20,7 @@ impl Connection {
     }
 
     fn tell_room(&mut self) {
-        let most = self.config.send_ahead.unwrap_or(u64::MAX).min(self.config.send_buffer).min(self.memory);
+        let most = self.ahead().min(self.config.send_buffer).min(self.memory);
         if self.writable() >= most / 2 {
             self.blocked = false;
             self.events.push_back(Event::Writable);

@@ -39,6 +39,7 @@ pub(super) struct Receiver {
     capacity: u64,
     opened: u64,
     limit: u64,
+    grows: bool,
     /// Segment size of the peer, for "every second segment": the largest that came, but several that came as one are no segment.
     pub peer_segment: u64,
     /// Largest segment that a path may carry, bytes of payload.
@@ -76,6 +77,7 @@ impl Receiver {
             capacity: config.receive_buffer,
             opened: unread,
             limit: u64::MAX,
+            grows: config.grow_window,
             fin: None,
             finished: false,
             delay: config.delayed_ack,
@@ -216,20 +218,40 @@ impl Receiver {
         (self.edge.saturating_sub(self.next()) >> shift).min(65_535) as u16
     }
 
-    /// The application reads: from the first time on the whole buffer is the window. Whether this was the first time.
+    /// The application reads: from the first time on the whole buffer is the window, unless it [grows](Self::grow). Whether it
+    /// was opened.
     pub(super) fn open(&mut self) -> bool {
-        let first = self.opened < self.capacity;
+        let first = !self.grows && !self.is_open();
         if first {
-            self.opened = self.capacity;
-            self.buffer.resize(self.opened.min(self.limit));
+            self.resize(self.capacity);
         }
         first
+    }
+
+    /// Whether the whole buffer is the window.
+    pub(super) fn is_open(&self) -> bool {
+        self.opened == self.capacity
+    }
+
+    /// Opens the window to `window`, as far as the buffer goes, if it is smaller. Whether it was.
+    pub(super) fn grow(&mut self, window: u64) -> bool {
+        let window = window.min(self.capacity);
+        let grew = self.opened < window;
+        if grew {
+            self.resize(window);
+        }
+        grew
+    }
+
+    fn resize(&mut self, opened: u64) {
+        self.opened = opened;
+        self.buffer.resize(opened.min(self.limit));
     }
 
     /// The window is at most `limit` bytes from now on, even if more was advertised: what comes beyond it is dropped.
     pub(super) fn limit(&mut self, limit: u64) {
         self.limit = limit;
-        self.buffer.resize(self.opened.min(limit));
+        self.resize(self.opened);
     }
 
     /// Bytes held, in order or not.

@@ -12,6 +12,9 @@ use crate::path::limit::Limit;
 use crate::path::others::Others;
 use crate::path_map::OfPath;
 
+/// How late a busy host may wake up a program that writes.
+const WAKES: Duration = Duration::from_millis(2);
+
 /// A path: what left there, and what that tells. What controller and scheduler see of it is its
 /// [view](crate::facts::PathView).
 #[derive(Debug)]
@@ -110,7 +113,13 @@ impl Lane {
         self.flight.in_flight() + self.aside
     }
 
-    /// The same, and all that left.
+    /// What leaves in a round trip, or in [`WAKES`] if that is longer, bytes: as much as in the last one.
+    pub(crate) fn leaves_soon(&self) -> u64 {
+        let trips = |srtt: Duration| WAKES.0 / srtt.0.max(1);
+        self.in_flight() * self.estimator.rtt.srtt().map_or(1, trips).max(1)
+    }
+
+    /// Bytes under way, and all that left.
     #[inline]
     pub(crate) fn under_way(&self) -> UnderWay {
         UnderWay { sent: self.stats.bytes_sent, in_flight: self.in_flight() }

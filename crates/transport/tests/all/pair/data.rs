@@ -294,6 +294,31 @@ fn the_sequence_numbers_wrap() {
 }
 
 #[test]
+fn a_writer_is_no_more_ahead_than_is_in_flight_from_64_kib_on() {
+    let config = ConnectionConfig {
+        send_ahead: Some(1 << 20),
+        send_buffer: 8 << 20,
+        receive_buffer: 8 << 20,
+        ..prompt()
+    };
+    let mut pair = Pair::open(config, &[100]);
+    let data = Payload::from(Bytes::from(vec![7; 4 << 20]));
+    assert_eq!(pair.end(CLIENT).write(data.clone()), 64 << 10);
+    pair.reads[SERVER] = false;
+    let mut most = 0;
+    // Slow start doubles the window.
+    while most < 500_000 {
+        pair.run_until(pair.now + ms(10));
+        let client = pair.end(CLIENT);
+        client.write(data.clone());
+        let in_flight = client.path_stats(PathId(0)).in_flight;
+        assert!(client.unsent() <= in_flight.max(64 << 10), "{} beside {in_flight}", client.unsent());
+        most = most.max(client.unsent());
+        assert!(pair.now < at(3000), "{most}");
+    }
+}
+
+#[test]
 fn a_writer_is_no_more_than_the_limit_ahead_of_what_is_sent() {
     let config = ConnectionConfig { send_ahead: Some(20 * MSS), ..prompt() };
     let mut pair = Pair::open(config, &[10]);

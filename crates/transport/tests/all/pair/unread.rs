@@ -1,5 +1,7 @@
-//! The window of a connection whose application has not read yet (`unread_window`).
+//! The window of a connection whose application has not read yet (`unread_window`), and the one that
+//! grows from there (`grow_window`).
 
+use bytes::Bytes;
 use polypath_transport::ConnectionConfig;
 
 use crate::common::{Bed, CLIENT, Edit, Pair, SERVER, at, ms, prompt};
@@ -57,4 +59,28 @@ fn a_first_read_that_finds_nothing_opens_it_too() {
     pair.pump();
     let told: Vec<_> = pair.log.iter().map(|f| (f.from, f.segment.header.window)).collect();
     assert_eq!(told, [(SERVER, (8 << 20 >> 8) as u16)], "scaled by eight bits");
+}
+
+#[test]
+fn a_window_that_grows_is_opened_by_the_application_and_never_closed() {
+    let mut pair = Pair::connecting(limited(), ConnectionConfig { grow_window: true, ..limited() }, &[20]);
+    pair.reads[SERVER] = false;
+    pair.run_until(at(100));
+    for (opened, window) in [(0, UNREAD), (400_000, 400_000), (200_000, 400_000), (1 << 30, 8 << 20)] {
+        pair.end(SERVER).grow_window(opened);
+        pair.write(CLIENT, 8 * MEGABYTES);
+        pair.run_until(pair.now + ms(3000));
+        let waits = pair.end(SERVER).readable();
+        assert!((window - 988..=window).contains(&waits), "{opened}: {waits}");
+        while pair.end(SERVER).read(u64::MAX).is_some() {}
+    }
+}
+
+#[test]
+fn what_leaves_in_a_time_is_what_is_written_over_the_round_trip() {
+    let mut pair = Pair::open(limited(), &[20, 30]);
+    assert_eq!(pair.end(CLIENT).leaves_in(ms(10)), 0);
+    pair.end(CLIENT).write(Bytes::from(vec![7; 400_000]).into());
+    assert_eq!(pair.end(CLIENT).min_rtt(), Some(ms(40)));
+    assert_eq!(pair.end(CLIENT).leaves_in(ms(10)), 100_000);
 }
