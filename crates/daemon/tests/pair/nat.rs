@@ -23,8 +23,6 @@ use super::tcp::connected;
 /// A request to delete all of conntrack: nlmsghdr with `IPCTNL_MSG_CT_DELETE` of ctnetlink, acknowledged, and nfgenmsg.
 const FORGET: [u8; 20] = [20, 0, 0, 0, 2, 1, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// How long a program waits while nothing moves.
-const PATIENT: Duration = Duration::from_secs(30);
 /// A server is found at its new address in less. A peer is silent after 4 s.
 const FOUND: Duration = Duration::from_secs(10);
 
@@ -160,8 +158,6 @@ fn moves(addresses: &str, names: Option<&Path>, tell: impl FnOnce(&mut Pair)) {
     let change = on(0, |text| text.replace("\"10.77.0.2:10501\"", addresses));
     let mut pair = Pair::start_behind_a_nat(link(80, 5), change, names);
     let (near, far) = connected(&pair, 0, 80);
-    near.set_write_timeout(Some(PATIENT)).unwrap();
-    far.set_read_timeout(Some(PATIENT)).unwrap();
     let (stop, longest) = (AtomicBool::new(false), Mutex::new(Duration::ZERO));
     thread::scope(|scope| {
         let _ends = Ends(&stop);
