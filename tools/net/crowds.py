@@ -3,8 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from bed import Bed
+from fair import between
 from homes import WAYS, Access
-from parts import FIBRE_LTE, between, table
+from parts import FIBRE_LTE, table
 from rivals import tcp
 
 # The first seconds, which do not count, and the length of each connection, s.
@@ -19,10 +20,10 @@ def jain(values):
 
 
 def goodputs(tasks):
-    """Mbit/s of connections that begin together, from `EARLY` s on."""
+    """Mbit/s of connections that begin together, from `EARLY` to `LENGTH` s."""
     with ThreadPoolExecutor(len(tasks)) as pool:
         running = [pool.submit(tcp, seconds=LENGTH, **task) for task in tasks]
-        return [between(task.result()[1], EARLY, LENGTH) / 1e6 for task in running]
+        return [between(task.result()[1], EARLY, LENGTH) * 8 / (LENGTH - EARLY) / 1e6 for task in running]
 
 
 def tunnel_many(runs):

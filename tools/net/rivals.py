@@ -1,10 +1,13 @@
 """What a user would pick instead: kernel TCP and MPTCP, curl over TLS, scp."""
 
+import contextlib
+import math
 import os
 import random
 import shlex
 import shutil
 import socket
+import struct
 import threading
 import time
 
@@ -15,6 +18,9 @@ CHUNK = 1 << 18
 MEAN, UDP = 200, 28
 # In `socket` from Python 3.10 on.
 IPPROTO_MPTCP = 262
+# A connection over which nothing goes for so long stands still, s. Kernel MPTCP may for ever: what comes early fills the buffer of the
+# receiver, and the bytes before it wait for room there.
+STILL = 30
 
 
 def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0, server=1, watch=None):
@@ -25,29 +31,33 @@ def tcp(bed, size, seconds=None, mptcp=False, to=None, cc="cubic", side=0, serve
     server, client = bed.socket(server, protocol), bed.socket(side, protocol)
     for end in (server, client):
         end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+        for timeout in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            end.setsockopt(socket.SOL_SOCKET, timeout, struct.pack("ll", STILL, 0))
     server.bind((to or bed.links[0][1], 0))
     server.listen(1)
-    samples, done = [], threading.Event()
-    began = time.monotonic()
+    samples, began = [(0.0, 0)], time.monotonic()
 
     def receive():
         connection, _ = server.accept()
         buffer, got = bytearray(CHUNK), 0
-        while count := connection.recv_into(buffer):
-            got += count
-            samples.append((time.monotonic() - began, got))
-        connection.close()
-        done.set()
+        with connection, contextlib.suppress(BlockingIOError):
+            while count := connection.recv_into(buffer):
+                got += count
+                samples.append((time.monotonic() - began, got))
 
-    threading.Thread(target=receive, daemon=True).start()
+    receiver = threading.Thread(target=receive, daemon=True)
+    receiver.start()
     client.connect(server.getsockname())
     if watch:
         threading.Thread(target=watch, args=(client,), daemon=True).start()
-    _send(client, size, seconds and began + seconds)
+    sent = _send(client, size, seconds and began + seconds)
     client.close()
-    done.wait()
+    receiver.join()
     server.close()
-    return samples[-1][0], samples
+    took, got = samples[-1]
+    if got < (size or sent):
+        print(f"  a connection stands still: {got} bytes came of {size or sent}", flush=True)
+    return (took if got >= (size or 0) else math.inf), samples
 
 
 def trickle(bed, rate, until, side=0):
@@ -68,9 +78,12 @@ def trickle(bed, rate, until, side=0):
 
 
 def _send(client, size, until):
-    block, left = bytes(CHUNK), size or 1 << 60
-    while left > 0 and not (until and time.monotonic() > until):
-        left -= client.send(block[: min(left, CHUNK)])
+    """Bytes that the kernel took, until they are all, the time is over or nothing goes any more."""
+    block, sent, most = bytes(CHUNK), 0, size or 1 << 60
+    with contextlib.suppress(BlockingIOError):
+        while sent < most and not (until and time.monotonic() > until):
+            sent += client.send(block[: min(most - sent, CHUNK)])
+    return sent
 
 
 def enable_mptcp(bed):

@@ -126,8 +126,13 @@ impl Pair {
         Self::start_in(bed, first, links.len(), change, names)
     }
 
-    /// The first host is behind another one, which is at its end of the link and masquerades with ports that it draws.
-    pub fn start_behind_a_nat(link: [HopConfig; 2]) -> Self {
+    /// The first host is behind another one, which is at its end of the link and masquerades with ports that it draws: from
+    /// outside comes only what answers. The first host has `names` for its /etc/hosts.
+    pub fn start_behind_a_nat(
+        link: [HopConfig; 2],
+        change: impl Fn(usize, String) -> String,
+        names: Option<&Path>,
+    ) -> Self {
         let bed = Testbed::namespaces(&[link], Seed(1), Clock::start()).unwrap();
         let (inside, router) = (Netns::create("inside").unwrap(), bed.hosts[0].clone());
         // A namespace has no name for `ip`: the far end is moved to a process that lives in it.
@@ -142,7 +147,7 @@ impl Pair {
         sh(&router, "nft add table ip nat");
         sh(&router, "nft add chain ip nat post { type nat hook postrouting priority srcnat; }");
         sh(&router, "nft add rule ip nat post oifname path0 masquerade random");
-        Self::start_in(bed, inside, 1, |_, text| text, None)
+        Self::start_in(bed, inside, 1, change, names)
     }
 
     fn start_in(

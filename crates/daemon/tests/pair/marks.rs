@@ -18,10 +18,10 @@ fn codel(mbps: u64, ms: u64) -> [HopConfig; 2] {
     [HopConfig { discipline, queue, ..there }, back]
 }
 
-/// Two such links; `change` may add to the text of either configuration.
+/// Two such links, so slow that a busy machine fills them, too; `change` may add to the text of either configuration.
 fn marking(change: impl Fn(usize, String) -> String) -> Pair {
     let excluded = |text: String| text + &format!("[lane]\nexclude_ports = [{EXCLUDED}]\n");
-    Pair::start(&[codel(40, 5), codel(20, 10)], |side, text| change(side, excluded(text)))
+    Pair::start(&[codel(12, 5), codel(6, 10)], |side, text| change(side, excluded(text)))
 }
 
 fn hops(pair: &Pair) -> Vec<HopStats> {
@@ -39,6 +39,11 @@ fn sent(pair: &Pair, port: u16, len: usize) -> Vec<(u64, u64)> {
     before.iter().zip(&hops(pair)).map(since).collect()
 }
 
+/// Packets of programs of the first host that were lost on the way.
+fn lost(pair: &Pair) -> u64 {
+    pair.hosts[0].status().peers[0].packets.lost
+}
+
 /// Waits until heartbeats have shown on every path that it leaves marks alone.
 fn wait_until_proved(pair: &Pair) {
     pair.wait(|pair| pair.hosts.iter().all(|host| host.status().paths().all(|(_, path)| path.ecn)));
@@ -48,11 +53,15 @@ fn wait_until_proved(pair: &Pair) {
 fn are_marked(pair: &Pair) {
     wait_until_proved(pair);
     for port in [80, EXCLUDED] {
-        // On a busy machine both links are not always full.
         let all_marked = || {
-            let marks = sent(pair, port, 30 * MB);
-            println!("port {port}: marked and dropped {marks:?}");
-            assert!(marks.iter().all(|(_, dropped)| *dropped <= 5), "port {port}: {marks:?}");
+            let marks = sent(pair, port, 5 * MB);
+            // Reports of what came may not be marked, as acknowledgments (RFC 3168 §6.1.4), so links drop some beside packets.
+            let lost = match port {
+                EXCLUDED => lost(pair),
+                _ => marks.iter().map(|(_, dropped)| dropped).sum(),
+            };
+            println!("port {port}: marked and dropped {marks:?}; {lost} lost");
+            assert!(lost <= 5, "port {port}: {marks:?}, {lost} lost");
             marks.iter().all(|(marked, _)| *marked > 0)
         };
         assert!((0..5).any(|_| all_marked()), "port {port}: a link marked nothing");
@@ -129,11 +138,11 @@ fn a_program_that_may_be_marked_hears_that_its_packets_wait_and_loses_none() {
         return;
     }
     let excluded = |_, text: String| text + &format!("[lane]\nexclude_ports = [{EXCLUDED}]\n");
-    let pair = Pair::start(&[link(20, 5)], excluded);
+    let pair = Pair::start(&[link(8, 5)], excluded);
     for host in &pair.hosts {
         host.ns.run(|| std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").unwrap()).unwrap();
     }
-    sent(&pair, EXCLUDED, 10 * MB);
+    sent(&pair, EXCLUDED, 4 * MB);
     let packets = &pair.hosts[0].status().peers[0].packets;
     let heard = counted(&pair.hosts[0], "TCPDeliveredCE");
     println!("{} marked, {heard} of them delivered; {} dropped", packets.marked, packets.dropped);
@@ -155,13 +164,14 @@ fn without_ecn_at_one_end_nothing_is_marked_in_either_direction() {
         let beaten = |host: &Host| host.status().paths().all(|(_, path)| path.sent_packets > 8);
         pair.wait(|pair| pair.hosts.iter().all(beaten));
         for port in [80, EXCLUDED] {
-            let marks = sent(&pair, port, 10 * MB);
+            let marks = sent(&pair, port, 5 * MB);
             assert!(marks.iter().all(|(marked, _)| *marked == 0), "port {port}: {marks:?}");
             assert!(
                 marks.iter().any(|(_, dropped)| *dropped > 0),
                 "port {port}: CoDel dropped none: {marks:?}"
             );
         }
+        assert!(lost(&pair) > 0, "what CoDel dropped does not count as lost");
         let is_off =
             |host: &Host| host.status().paths().all(|(_, path)| !path.ecn && path.marked_packets == 0);
         assert!(pair.hosts.iter().all(is_off));

@@ -1,8 +1,11 @@
-//! A NAT on the only link of a host forgets its mappings and gives other ports, as when a router restarts.
+//! A NAT on the only link of a host forgets its mappings and gives other ports, as when a router restarts; and it lets nobody in who
+//! is at another address than before.
 
+use std::fs;
 use std::io::{ErrorKind, IoSliceMut, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -10,14 +13,18 @@ use std::time::{Duration, Instant};
 
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
 use nix::sys::socket::{recvmsg, send, socket};
+use polypath_daemon::control::Answer;
 use polypath_testing::{excuse, installed};
 
-use super::common::{Pair, link, ready};
+use super::common::{Pair, link, on, ready, sh};
 use super::moved::{Ends, flow};
 use super::tcp::connected;
 
 /// A request to delete all of conntrack: nlmsghdr with `IPCTNL_MSG_CT_DELETE` of ctnetlink, acknowledged, and nfgenmsg.
 const FORGET: [u8; 20] = [20, 0, 0, 0, 2, 1, 5, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// A server is found at its new address in less. A peer is silent after 4 s.
+const FOUND: Duration = Duration::from_secs(10);
 
 /// The NAT of this thread's namespace forgets all mappings. Returns whether the kernel can do that.
 fn forget() -> bool {
@@ -35,7 +42,7 @@ fn behind_a_nat() -> Option<Pair> {
     if !ready() || !installed(&["nft", "sysctl"]) {
         return None;
     }
-    let pair = Pair::start_behind_a_nat(link(80, 5));
+    let pair = Pair::start_behind_a_nat(link(80, 5), |_, text| text, None);
     if !pair.bed.hosts[0].run(forget).unwrap() {
         excuse("the kernel has no ctnetlink: its NAT cannot be made to forget");
         return None;
@@ -140,4 +147,55 @@ fn bytes_stop_for_less_than_a_heartbeat_when_a_nat_gives_other_ports() {
         );
         assert!(pauses[2] < Duration::from_secs(1), "{what}: {pauses:?}");
     }
+}
+
+/// The server of a client that calls it at `addresses` from behind a NAT leaves its only address, 10.77.0.2, for 10.77.0.12 while bytes
+/// flow. Its word does not pass the NAT. `tell` has the client know where to look.
+fn moves(addresses: &str, names: Option<&Path>, tell: impl FnOnce(&mut Pair)) {
+    if !ready() || !installed(&["nft", "sysctl"]) {
+        return;
+    }
+    let change = on(0, |text| text.replace("\"10.77.0.2:10501\"", addresses));
+    let mut pair = Pair::start_behind_a_nat(link(80, 5), change, names);
+    let (near, far) = connected(&pair, 0, 80);
+    let (stop, longest) = (AtomicBool::new(false), Mutex::new(Duration::ZERO));
+    thread::scope(|scope| {
+        let _ends = Ends(&stop);
+        scope.spawn(|| write(near, &stop));
+        scope.spawn(|| watch(far, &longest));
+        thread::sleep(Duration::from_secs(1));
+        sh(&pair.hosts[1].ns, "ip addr del 10.77.0.2/24 dev path0; ip addr add 10.77.0.12/24 dev path0");
+        tell(&mut pair);
+        let told = Instant::now();
+        pair.wait(|pair| {
+            let paths = &pair.hosts[0].status().peers[0].paths;
+            paths.iter().any(|path| path.works() && path.remote.ip().to_string() == "10.77.0.12")
+        });
+        println!("{addresses}: found after {:.1?}", told.elapsed());
+        assert!(told.elapsed() < FOUND, "{:?}", told.elapsed());
+    });
+    println!("{addresses}: bytes stop for {:.1?}", longest.lock().unwrap());
+}
+
+#[test]
+fn a_server_that_moves_is_found_by_its_name_from_behind_a_nat() {
+    let dir = tempfile::tempdir().unwrap();
+    let names = dir.path().join("hosts");
+    fs::write(&names, "10.77.0.2 server.polypath.test\n").unwrap();
+    let rename = |_: &mut Pair| fs::write(&names, "10.77.0.12 server.polypath.test\n").unwrap();
+    moves("\"server.polypath.test:10501\"", Some(&names), rename);
+}
+
+#[test]
+fn a_server_that_moves_is_found_from_behind_a_nat_at_an_address_written_ahead() {
+    moves("\"10.77.0.2:10501\", \"10.77.0.12:10501\"", None, |_| ());
+}
+
+#[test]
+fn a_server_that_moves_is_found_from_behind_a_nat_at_an_address_written_later() {
+    moves("\"10.77.0.2:10501\"", None, |pair| {
+        pair.wait(|pair| pair.hosts[0].status().peers[0].silent);
+        let answer = pair.hosts[0].reload(|text| text.replace("10.77.0.2:", "10.77.0.12:"));
+        assert_eq!(answer, Answer::Done);
+    });
 }
