@@ -108,13 +108,14 @@ The baseline (null) replaces the connection by one TCP at each bottleneck, over 
 is compared with the mean of the null over three other seeds, or as many as --runs.
 
 Columns have medians; p5 and p95 are where the lowest and the highest twentieth begin:
-  bottlenecks    those with TCPs beside the connection; the next seven are of these
+  bottlenecks    those with TCPs beside the connection; the next eight are of these
   FF             its goodput over the mean goodput of the TCPs there
   starved        share of them at which FF is below 0.3
   of a TCP       its goodput over the goodput of one TCP in its place
   TCPs keep      goodput of the TCPs there over what they have beside the null
   harmless       share of them at which the TCPs lose at most 1.05 times what the null costs them
   harmful        share of them at which they certainly lose more (95 %), with --runs 2 or more
+  and FF > 1     the part of that where its goodput is above theirs; elsewhere one TCP in its place has even less than it
   their RTT      round trip of the TCPs over that beside the null
   of fair share  by scenario: its goodput over the goodput of one TCP at each bottleneck
   used           by scenario: goodput of all flows over their goodput in the null";

@@ -118,6 +118,7 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         "keep,\np5",
         "harmless,\n%",
         "harmful,\n%",
+        "and\nFF > 1",
         "their\nRTT",
         "RTT,\np95",
         "scenarios",
@@ -139,7 +140,7 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         row.push(percent(s.starved));
         row.extend(spread(s.taken));
         row.extend(low(s.left));
-        row.extend([percent(s.harmless), percent(s.harmful)]);
+        row.extend([percent(s.harmless), percent(s.harmful), percent(s.greedy)]);
         row.extend([two(s.rtt, |of| of.median), two(s.rtt, |of| of.p95), s.scenarios.to_string()]);
         row.extend(low(s.share));
         row.extend(low(s.used));
@@ -150,7 +151,11 @@ fn text_of(args: &FrontierArgs, scores: &[Score], outcomes: &[Outcome]) -> Strin
         let worst = frontier::worst(&s.controller, outcomes, args.pipe, args.worst);
         let shown = |w: &frontier::Worst| {
             let again = frontier::repeats(w.scenario, &s.controller, args.runs);
-            format!("  TCPs keep {:.2}, {:.2} of a TCP, FF {:.2}: {again}\n", w.left, w.taken, w.ff)
+            let (left, taken) = (w.left, w.taken);
+            format!(
+                "  TCPs keep {left:.2}, {taken:.2} of a TCP, FF {:.2} (a TCP's {:.2}): {again}\n",
+                w.ff, w.null_ff
+            )
         };
         if !worst.is_empty() {
             text += &format!("\n\n{} leaves TCPs least in\n", s.controller);

@@ -4,10 +4,12 @@
 mod outcome;
 mod samples;
 mod score;
+mod table;
 
-pub use outcome::{At, Outcome, table};
+pub use outcome::{At, Outcome};
 pub use samples::{Samples, samples};
 pub use score::{Score, Spread, Worst, scores, worst};
+pub use table::table;
 
 use crate::run::{Keep, RunError};
 use crate::scenarios::{ALONE, NULL, experiment};

@@ -1,8 +1,5 @@
 //! What one run of a scenario gave.
 
-use arrow_array::RecordBatch;
-
-use crate::columns::{self, Column};
 use crate::results::Run;
 use crate::scenarios::{ALONE, BUNDLE, NULL, Scenario, rival, twin};
 use crate::spec::{Metric, What};
@@ -92,24 +89,4 @@ impl At {
         let rival = (count > 0.0).then(|| goodput_of_all / count);
         Self { ours, rival, rivals: rival.into_iter().collect(), all: ours + goodput_of_all, rtt }
     }
-}
-
-/// A row for each outcome and bottleneck.
-pub fn table(outcomes: &[Outcome]) -> RecordBatch {
-    type Row<'a> = (&'a Outcome, usize);
-    type Col<'a> = Column<'a, Row<'a>>;
-    let rows: Vec<Row<'_>> = outcomes.iter().flat_map(|o| (0..o.at.len()).map(move |n| (o, n))).collect();
-    let columns = [
-        Col::whole("scenario", |(o, _)| Some(o.scenario)),
-        Col::text("controller", |(o, _)| Some(o.controller.clone())),
-        Col::whole("bottleneck", |(_, n)| Some(*n as u64)),
-        Col::whole("paths", |(o, n)| Some(Scenario::draw(o.scenario).through(*n).count() as u64)),
-        Col::number("rate_bps", |(o, n)| Some(Scenario::draw(o.scenario).bottlenecks[*n].rate.0 as f64)),
-        Col::text("rival", |(o, _)| Some(Scenario::draw(o.scenario).rival.law().to_owned())),
-        Col::number("ours_bps", |(o, n)| Some(o.at[*n].ours)),
-        Col::number("rival_bps", |(o, n)| o.at[*n].rival),
-        Col::number("all_bps", |(o, n)| Some(o.at[*n].all)),
-        Col::number("rival_rtt_ms", |(o, n)| o.at[*n].rtt),
-    ];
-    columns::table(&columns, &rows)
 }

@@ -29,6 +29,8 @@ pub struct Samples {
     pub excess: Vec<f64>,
     /// Whether they lose more than that, as far as several runs of both can tell (95 % confidence).
     pub harmful: Vec<Answer>,
+    /// Whether that is certain and its goodput is above the mean of theirs.
+    pub greedy: Vec<bool>,
     /// In each scenario: goodput over what one TCP at each bottleneck has.
     pub share: Vec<f64>,
     /// Goodput of all over what all have in the null.
@@ -70,23 +72,33 @@ pub(super) fn beside(outcomes: &[Outcome]) -> BTreeMap<u64, Beside<'_>> {
     found.into_iter().filter_map(both).collect()
 }
 
+impl Beside<'_> {
+    /// Whether runs of `outcome` show that the TCPs at bottleneck `n` lose more than 1.05 times what they lose to the null.
+    pub(super) fn harmful(&self, outcome: &Outcome, n: usize) -> Option<Answer> {
+        is_harmful(&outcome.at[n].rivals, &self.null.at[n].rivals, self.alone.at[n].rival?)
+    }
+}
+
 impl Samples {
-    fn add(&mut self, outcome: &Outcome, Beside { null, alone }: &Beside<'_>, pipe: u64) {
+    fn add(&mut self, outcome: &Outcome, beside: &Beside<'_>, pipe: u64) {
+        let Beside { null, alone } = beside;
         self.share.extend(ratio(outcome.ours(), null.ours()));
         self.used.extend(ratio(outcome.all(), null.all()));
         let scenario = Scenario::draw(outcome.scenario);
         let all = outcome.at.iter().zip(&null.at).zip(&alone.at).enumerate();
-        for (_, ((at, null), alone)) in all.filter(|(n, _)| scenario.pipe(*n) >= pipe) {
+        for (n, ((at, null), alone)) in all.filter(|(n, _)| scenario.pipe(*n) >= pipe) {
             let (Some(rival), Some(in_null), Some(alone)) = (at.rival, null.rival, alone.rival) else {
                 continue;
             };
             let (lost, lost_in_null) = (alone - rival, alone - in_null);
+            let harmful = beside.harmful(outcome, n);
             self.ff.extend(ratio(at.ours, rival));
             self.taken.extend(ratio(at.ours, null.ours));
             self.left.extend(ratio(rival, in_null));
             self.rtt.extend(at.rtt.zip(null.rtt).map(|(rtt, in_null)| rtt / in_null));
             self.excess.push(lost - HARM * lost_in_null);
-            self.harmful.extend(is_harmful(&at.rivals, &null.rivals, alone));
+            self.harmful.extend(harmful);
+            self.greedy.extend(harmful.map(|harmful| harmful == Answer::Yes && at.ours > rival));
             if lost_in_null > 0.0 {
                 self.harm.push(lost / lost_in_null);
             }

@@ -34,6 +34,9 @@ pub struct Score {
     pub harmless: Option<f64>,
     /// Share of these bottlenecks at which it is certain (95 %) that the harm is more; none of single runs.
     pub harmful: Option<f64>,
+    /// Share at which that is certain and its goodput is above the mean of those TCPs: where it is not, one TCP in its place has
+    /// even less, and the harm is the difference between two small shares.
+    pub greedy: Option<f64>,
     /// What the TCPs there have over what they have in the null.
     pub left: Option<Spread>,
     /// Harm in delay: their mean round trip over that in the null.
@@ -64,6 +67,8 @@ pub struct Worst {
     pub left: f64,
     /// Friendliness there.
     pub ff: f64,
+    /// The same of one TCP in its place.
+    pub null_ff: f64,
     /// Goodput there over what one TCP has in its place.
     pub taken: f64,
 }
@@ -81,8 +86,13 @@ pub fn worst(controller: &str, outcomes: &[Outcome], pipe: u64, count: usize) ->
         let scenario = Scenario::draw(o.scenario);
         let counted = o.at.iter().zip(&null.at).enumerate().filter(|(n, _)| scenario.pipe(*n) >= pipe);
         let each = counted.filter_map(|(_, (at, null))| {
-            let (left, ff) = (ratio(at.rival?, null.rival?)?, ratio(at.ours, at.rival?)?);
-            Some(Worst { scenario: o.scenario, left, ff, taken: ratio(at.ours, null.ours)? })
+            Some(Worst {
+                scenario: o.scenario,
+                left: ratio(at.rival?, null.rival?)?,
+                ff: ratio(at.ours, at.rival?)?,
+                null_ff: ratio(null.ours, null.rival?)?,
+                taken: ratio(at.ours, null.ours)?,
+            })
         });
         each.min_by(|a, b| a.left.total_cmp(&b.left))
     };
@@ -107,6 +117,7 @@ impl Score {
             harm: Spread::of(&samples.harm),
             harmless: part(&samples.excess, |excess| *excess <= 0.0),
             harmful: part(&samples.harmful, |harmful| *harmful == Answer::Yes),
+            greedy: part(&samples.greedy, |greedy| *greedy),
             left: Spread::of(&samples.left),
             rtt: Spread::of(&samples.rtt),
         }
@@ -197,12 +208,29 @@ mod tests {
         let null = [3.9, 4.0, 4.1];
         let score = |rivals: &[f64]| {
             let all = [with(REFERENCE, &null), with(ALONE, &[8.0; 3]), with("greedy", rivals)];
-            scores(&all, 0).remove(0).harmful
+            let score = scores(&all, 0).remove(0);
+            (score.harmful, score.greedy)
         };
-        assert_eq!(score(&[3.5, 3.4, 3.6]), Some(1.0));
-        assert_eq!(score(&[3.5, 2.5, 4.5]), Some(0.0), "it may be chance");
-        assert_eq!(score(&[3.9, 3.8, 4.0]), Some(0.0), "less than 1.05");
-        assert_eq!(score(&[1.0]), None, "one run");
+        let (all, none) = (Some(1.0), Some(0.0));
+        assert_eq!(score(&[3.5, 3.4, 3.6]), (all, all));
+        assert_eq!(score(&[3.5, 2.5, 4.5]), (none, none), "it may be chance");
+        assert_eq!(score(&[3.9, 3.8, 4.0]), (none, none), "less than 1.05");
+        assert_eq!(score(&[1.0]), (None, None), "one run");
+    }
+
+    /// One TCP has 1 of 8 where the TCP beside it has 7, which keeps 5 beside the connection.
+    #[test]
+    fn harm_of_less_than_a_tcps_share_is_told_apart() {
+        let of = |controller: &str, ours, rival: f64| {
+            let mut outcome = outcome(1, controller, ours, rival);
+            outcome.at[0].rivals = [-0.1, 0.0, 0.1].map(|off| rival + off).to_vec();
+            outcome
+        };
+        let all = |ours| [of(REFERENCE, 1.0, 7.0), of(ALONE, 0.0, 8.0), of("modest", ours, 5.0)];
+        let score = |ours| scores(&all(ours), 0).remove(0);
+        assert_eq!((score(3.0).harmful, score(3.0).greedy), (Some(1.0), Some(0.0)));
+        assert_eq!((score(6.0).harmful, score(6.0).greedy), (Some(1.0), Some(1.0)));
+        assert_eq!(worst("modest", &all(3.0), 0, 1)[0].null_ff, 1.0 / 7.0);
     }
 
     #[test]
@@ -230,6 +258,6 @@ mod tests {
         assert_eq!((null.rtt.unwrap().mean, rtt.p5, rtt.p95), (1.0, 0.4, 1.5));
         assert!((share.geometric_mean - 0.6f64.sqrt()).abs() < 1e-9);
         let worst = worst("greedy", &outcomes, 0, 1);
-        assert_eq!(worst, [Worst { scenario: 1, left: 0.5, ff: 3.0, taken: 1.5 }]);
+        assert_eq!(worst, [Worst { scenario: 1, left: 0.5, ff: 3.0, null_ff: 1.0, taken: 1.5 }]);
     }
 }

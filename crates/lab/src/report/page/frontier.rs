@@ -69,17 +69,17 @@ fn table(scores: &[Score]) -> Markup {
         div.scroll { table {
             thead { tr {
                 th { "controller" } th.number { "bottlenecks" } th.number { "of a TCP in its place" } th.number { "harm" }
-                th.number { "harm at most 1.05" } th.number { "certainly more" } th.number { "TCPs keep" } th.number { "their round trip" } th.number { "starved" } th.number { "scenarios" }
+                th.number { "harm at most 1.05" } th.number { "certainly more" } th.number { "and above theirs" } th.number { "TCPs keep" } th.number { "their round trip" } th.number { "starved" } th.number { "scenarios" }
                 th.number { "of its fair share" } th.number { "used" }
             } }
             tbody { @for s in scores { tr {
                 td { (s.controller) } td.number { (s.bottlenecks) } td.number { (spread(s.taken)) } td.number { (spread(s.harm)) }
-                td.number { (percent(s.harmless)) } td.number { (percent(s.harmful)) } td.number { (spread(s.left)) } td.number { (spread(s.rtt)) } td.number { (percent(s.starved)) } td.number { (s.scenarios) }
+                td.number { (percent(s.harmless)) } td.number { (percent(s.harmful)) } td.number { (percent(s.greedy)) } td.number { (spread(s.left)) } td.number { (spread(s.rtt)) } td.number { (percent(s.starved)) } td.number { (s.scenarios) }
                 td.number { (spread(s.share)) } td.number { (spread(s.used)) }
             } } }
         } }
         p.how { "Medians, and where the lowest and the highest twentieth begin. Harm: what the TCPs beside it lose against being alone, over what \
-                 they lose to the null. Certainly more: with 95 % confidence, from several runs of each (--runs). Their round trip: over that in the null. Starved: less than 0.3 of such a TCP. Fair share: what one TCP at each bottleneck has. Used: by all, over what all \
+                 they lose to the null. Certainly more: with 95 % confidence, from several runs of each (--runs). And above theirs: its goodput is then above the mean of the TCPs there. Their round trip: over that in the null. Starved: less than 0.3 of such a TCP. Fair share: what one TCP at each bottleneck has. Used: by all, over what all \
                  use in the null." }
     }
 }
@@ -150,7 +150,7 @@ fn named(controller: &str, worst: &[Worst], runs: u64) -> Markup {
         @if !worst.is_empty() {
             h3 { (controller) }
             ol { @for w in worst { li {
-                (format!("TCPs keep {:.2}, {:.2} of a TCP, FF {:.2}: ", w.left, w.taken, w.ff))
+                (format!("TCPs keep {:.2}, {:.2} of a TCP, FF {:.2} (a TCP's {:.2}): ", w.left, w.taken, w.ff, w.null_ff))
                 code { (repeats(w.scenario, controller, runs)) }
             } } }
         }
@@ -191,7 +191,7 @@ mod tests {
         let page = frontier(&about, &all);
         for part in [
             "<td>greedy</td><td class=\"number\">1</td><td class=\"number\">1.50 (1.50–1.50)</td>",
-            "1.50 of a TCP, FF 3.00: <code>polypath lab run frontier/7 --cell greedy --seeds 1..4</code>",
+            "1.50 of a TCP, FF 3.00 (a TCP's 1.00): <code>polypath lab run frontier/7 --cell greedy --seeds 1..4</code>",
             "the mean of 4 other seeds",
             "Harm against utilisation",
             "<td class=\"number\">1.05 (1.05–1.05)</td>",
