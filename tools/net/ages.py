@@ -1,5 +1,7 @@
 """How old the bytes of one bulk connection are when they arrive."""
 
+import itertools
+import socket
 import statistics
 import struct
 import threading
@@ -17,13 +19,17 @@ from versions import BEFORE
 EARLY, LENGTH = 4, 12
 # Each begins with the time at which the program writes it.
 BLOCK = 4096
+# TCP_NOTSENT_LOWAT of Linux, and its value, bytes: what the kernel of the program takes ahead of what it sends.
+NOTSENT_LOWAT, AHEAD = 25, 128 << 10
 LINKS = {"100/10 + 40/40": FIBRE_LTE, "8/30 + 4/30": (Link(8, 30), Link(4, 30)), "2/20 + 1/20": (Link(2, 20), Link(1, 20))}
 
 
-def ages(bed, to, mptcp=False):
-    """Seconds from the write to the read of each block, and what is read after the last write."""
+def ages(bed, to, ahead=None, mptcp=False):
+    """Seconds from the write to the read of each block. The kernel takes no more than `ahead` bytes of what it has not sent."""
     protocol = IPPROTO_MPTCP if mptcp else 0
     server, client = bed.socket(1, protocol), bed.socket(0, protocol)
+    if ahead:
+        client.setsockopt(socket.IPPROTO_TCP, NOTSENT_LOWAT, ahead)
     server.bind((to, 0))
     server.listen(1)
     client.connect(server.getsockname())
@@ -50,20 +56,28 @@ def ages(bed, to, mptcp=False):
     return took
 
 
+def through(binary):
+    """Two daemons of `binary`: where the connection goes."""
+    def begin(bed):
+        Tunnel(bed, binary=binary)
+        return {}, INNER
+    return begin
+
+
 def tunnel_age(runs):
     """Median age of the bytes of a bulk connection when they arrive, ms: through the daemons, through those of $POLYPATH_BEFORE, over the
-    first link, by MPTCP."""
+    first link, by MPTCP; with the kernel's buffer and with little of it (`net.ipv4.tcp_notsent_lowat`)."""
+    ways = {"polypath up": through(BINARY), "TCP over the first link": first_link, "MPTCP": mptcp}
+    if BEFORE:
+        ways[f"polypath up, {BEFORE}"] = through(BEFORE)
     for title, links in LINKS.items():
         medians = {}
-        for _ in range(runs):
-            for name, binary in {"polypath up": BINARY, **({f"polypath up, {BEFORE}": BEFORE} if BEFORE else {})}.items():
-                with Bed(links) as bed:
-                    Tunnel(bed, binary=binary)
-                    medians.setdefault(name, []).append(1e3 * statistics.median(ages(bed, INNER[1])))
-            for name, begin in {"TCP over the first link": first_link, "MPTCP": mptcp}.items():
-                with Bed(links) as bed:
-                    options, (_, to) = begin(bed)
-                    medians.setdefault(name, []).append(1e3 * statistics.median(ages(bed, to, **options)))
+        for _, ahead, (name, begin) in itertools.product(range(runs), (None, AHEAD), ways.items()):
+            with Bed(links) as bed:
+                options, (_, to) = begin(bed)
+                took = ages(bed, to, ahead, **options)
+            name += f", {AHEAD >> 10} KiB ahead" if ahead else ""
+            medians.setdefault(name, []).append(1e3 * statistics.median(took))
         table(f"{title}: ms from write to read, median", medians)
 
 
