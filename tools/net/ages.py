@@ -1,7 +1,6 @@
 """How old the bytes of one bulk connection are when they arrive."""
 
 import itertools
-import socket
 import statistics
 import struct
 import threading
@@ -19,17 +18,15 @@ from versions import BEFORE
 EARLY, LENGTH = 4, 12
 # Each begins with the time at which the program writes it.
 BLOCK = 4096
-# TCP_NOTSENT_LOWAT of Linux, and its value, bytes: what the kernel of the program takes ahead of what it sends.
-NOTSENT_LOWAT, AHEAD = 25, 128 << 10
+# What the kernel of the program takes ahead of what it sends, bytes (net.ipv4.tcp_notsent_lowat).
+AHEAD = 128 << 10
 LINKS = {"100/10 + 40/40": FIBRE_LTE, "8/30 + 4/30": (Link(8, 30), Link(4, 30)), "2/20 + 1/20": (Link(2, 20), Link(1, 20))}
 
 
-def ages(bed, to, ahead=None, mptcp=False):
-    """Seconds from the write to the read of each block. The kernel takes no more than `ahead` bytes of what it has not sent."""
+def ages(bed, to, mptcp=False):
+    """Seconds from the write to the read of each block."""
     protocol = IPPROTO_MPTCP if mptcp else 0
     server, client = bed.socket(1, protocol), bed.socket(0, protocol)
-    if ahead:
-        client.setsockopt(socket.IPPROTO_TCP, NOTSENT_LOWAT, ahead)
     server.bind((to, 0))
     server.listen(1)
     client.connect(server.getsockname())
@@ -74,8 +71,10 @@ def tunnel_age(runs):
         medians = {}
         for _, ahead, (name, begin) in itertools.product(range(runs), (None, AHEAD), ways.items()):
             with Bed(links) as bed:
+                if ahead:
+                    bed.sysctl("net.ipv4.tcp_notsent_lowat", ahead)
                 options, (_, to) = begin(bed)
-                took = ages(bed, to, ahead, **options)
+                took = ages(bed, to, **options)
             name += f", {AHEAD >> 10} KiB ahead" if ahead else ""
             medians.setdefault(name, []).append(1e3 * statistics.median(took))
         table(f"{title}: ms from write to read, median", medians)

@@ -3,7 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from bed import Bed
-from fair import between
+from fair import growth
 from homes import WAYS, Access
 from parts import FIBRE_LTE, table
 from rivals import tcp
@@ -23,7 +23,7 @@ def goodputs(tasks):
     """Mbit/s of connections that begin together, from `EARLY` to `LENGTH` s."""
     with ThreadPoolExecutor(len(tasks)) as pool:
         running = [pool.submit(tcp, seconds=LENGTH, **task) for task in tasks]
-        return [between(task.result()[1], EARLY, LENGTH) * 8 / (LENGTH - EARLY) / 1e6 for task in running]
+        return [growth(task.result()[1], EARLY, LENGTH) * 8 / (LENGTH - EARLY) / 1e6 for task in running]
 
 
 def tunnel_many(runs):

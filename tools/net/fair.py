@@ -60,7 +60,7 @@ def fast_link():
 TOPOLOGIES = (one_path, one_link, two_links)
 
 
-def between(samples, begin, end):
+def growth(samples, begin, end):
     """What a growing count grew by between two times."""
     at = [max((got for when, got in samples if when <= t), default=0) for t in (begin, end)]
     return at[1] - at[0]
@@ -128,7 +128,7 @@ def beside(topology, ours, rival, first):
         carried, latest = run.carried(), bed.worst_lateness
         run.end()
     part = (FROM, SECONDS - 1)
-    lost, all_of_it = between(theirs, *part) * PACKET / PAYLOAD, between(carried, *part) - between(small, *part)
+    lost, all_of_it = growth(theirs, *part) * PACKET / PAYLOAD, growth(carried, *part) - growth(small, *part)
     return over(all_of_it - lost, lost), latest
 
 

@@ -90,6 +90,8 @@ def many(runs):
 def between(samples, start, end):
     """Bit/s of a growing count of bytes between two times."""
     part = [(at, got) for at, got in samples if start <= at <= end]
+    if len(part) < 2:
+        return 0.0
     return (part[-1][1] - part[0][1]) * 8 / (part[-1][0] - part[0][0])
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from alone import enlarge_buffers, keep, laboratory, link_of
 from bed import ROOT, Bed, Link
-from fair import between
+from fair import growth
 from rivals import tcp
 
 SECONDS, FROM = 120, 20
@@ -78,8 +78,8 @@ def kernel(link, law):
         enlarge_buffers(bed)
         got = tcp(bed, None, SECONDS, cc=law, watch=watch)[1]
         late = bed.worst_lateness
-    rate = between(got, FROM, SECONDS) * 8e-6 / (SECONDS - FROM)
-    return {"rate": rate, "again": between(watch.again, FROM, SECONDS), **shape(watch.windows)}, watch.windows, late
+    rate = growth(got, FROM, SECONDS) * 8e-6 / (SECONDS - FROM)
+    return {"rate": rate, "again": growth(watch.again, FROM, SECONDS), **shape(watch.windows)}, watch.windows, late
 
 
 def ours(link, law, points=()):

@@ -395,7 +395,7 @@ pub(crate) fn routed(prefix: &IpNet) -> Vec<IpNet> {
 
 /// Most bytes written ahead of what is sent: 2 ms at 8 Gbit/s.
 const AHEAD: u64 = 2 << 20;
-/// The window that a connection has before it is served, bytes; with a host behind the device what it has in any case.
+/// The window that a connection has before it is served, bytes; the least that a host behind the device has.
 const UNREAD: u64 = 64 << 10;
 /// Most bytes that a connection with a host behind the device holds in each direction: 1 Gbit/s over 16 ms.
 const INNER: u64 = 2 << 20;

@@ -1,32 +1,43 @@
 //! Two connections joined: what one brings the other takes on, as fast as it can.
 
 use std::convert::Infallible;
-use std::future::{pending, poll_fn};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::Poll;
+use std::future::pending;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use polypath_node::{KeepAlive, Stream, StreamError};
 use polypath_transport::Probes;
+use tokio::sync::SetOnce;
+use tokio::time::sleep;
 
 /// Most bytes taken from a connection at once.
 const PIECE: usize = 256 << 10;
 /// Pieces smaller than this on average are joined: a packet's worth each costs more than a copy.
 const SMALL: usize = 16 << 10;
+/// How long what a lost connection sent may stand still on its way.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Carries bytes both ways until both ends have finished; the end of one direction leaves the other open. If either
 /// connection is lost, the other one is reset; what the lost one sent before it finished is delivered first. Keep-alives
 /// pass too. `taken` and `given` count the bytes from and to `inner`.
 pub async fn splice(inner: &Stream, outer: &Stream, taken: &AtomicU64, given: &AtomicU64) {
     let (inner, outer) = (&End::new(inner), &End::new(outer));
-    let both = async { tokio::join!(direction(inner, outer, taken), direction(outer, inner, given)) };
-    let ended = tokio::select! {
+    let carried = async {
+        let whole = tokio::join!(direction(inner, outer, taken), direction(outer, inner, given));
+        let well = whole == (true, true);
+        if !well {
+            let _ = tokio::join!(inner.stream.delivered(), outer.stream.delivered());
+        }
+        well
+    };
+    let well = tokio::select! {
         biased; // each direction learns at once of a loss
         never = relay(inner, outer) => match never {},
-        ended = both => ended,
+        well = carried => well,
+        () = stuck(inner, outer) => false,
     };
-    if ended != (Some(()), Some(())) {
-        let _ = tokio::join!(inner.stream.delivered(), outer.stream.delivered());
+    if !well {
         inner.stream.abort();
         outer.stream.abort();
     }
@@ -35,16 +46,40 @@ pub async fn splice(inner: &Stream, outer: &Stream, taken: &AtomicU64, given: &A
 /// One of the two connections, and whether it is lost.
 struct End<'a> {
     stream: &'a Stream,
-    lost: AtomicBool,
+    lost: SetOnce<()>,
+    /// Bytes that it brought.
+    brought: AtomicU64,
 }
 
 impl<'a> End<'a> {
     fn new(stream: &'a Stream) -> Self {
-        Self { stream, lost: AtomicBool::new(false) }
+        Self { stream, lost: SetOnce::new(), brought: AtomicU64::new(0) }
     }
 
-    fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
+    async fn lost(&self) {
+        self.lost.wait().await;
+    }
+
+    /// What changes while bytes move.
+    fn moved(&self) -> (u64, u64) {
+        (self.brought.load(Ordering::Relaxed), self.stream.unacknowledged())
+    }
+}
+
+/// Ends when one is lost and nothing has moved for [`PATIENCE`]: the other takes no more of what the lost one sent.
+async fn stuck(inner: &End<'_>, outer: &End<'_>) {
+    tokio::select! {
+        () = inner.lost() => {},
+        () = outer.lost() => {},
+    }
+    let moved = || (inner.moved(), outer.moved());
+    let mut before = moved();
+    loop {
+        sleep(PATIENCE).await;
+        match moved() {
+            now if now == before => return,
+            now => before = now,
+        }
     }
 }
 
@@ -64,33 +99,36 @@ async fn pass(from: &End<'_>, to: &End<'_>) {
             Ok(Some(KeepAlive::Asked)) => from.stream.answer_probe(), // nobody is left to ask: both directions have ended
             Ok(Some(KeepAlive::Answered)) => to.stream.answer_probe(),
             Ok(None) => return,
-            Err(_) => return from.lost.store(true, Ordering::Relaxed),
+            Err(_) => return drop(from.lost.set(())),
         }
     }
 }
 
-/// Carries what `from` sends until it has finished, or `None` if either is lost before; but all that one has sent that had
-/// finished before it was lost.
-async fn direction(from: &End<'_>, to: &End<'_>, count: &AtomicU64) -> Option<()> {
-    let cut = poll_fn(|_| match to.is_lost() || from.is_lost() && !from.stream.peer_has_finished() {
-        true => Poll::Ready(()),
-        false => Poll::Pending,
-    });
+/// Carries what `from` sends, to its end. `false` if it does not get there: `to` is lost, or `from` is before it has finished.
+async fn direction(from: &End<'_>, to: &End<'_>, count: &AtomicU64) -> bool {
+    let cut = async {
+        from.lost().await;
+        if from.stream.peer_has_finished() {
+            pending().await
+        }
+    };
     tokio::select! {
         biased; // what came before a loss is carried first
-        carried = carry(from.stream, to.stream, count) => carried.ok(),
-        () = cut => None,
+        carried = carry(from, to.stream, count) => carried.is_ok(),
+        () = to.lost() => false,
+        () = cut => false,
     }
 }
 
-async fn carry(from: &Stream, to: &Stream, count: &AtomicU64) -> Result<(), StreamError> {
-    while let Some(chunks) = from.read_chunks(PIECE).await? {
+async fn carry(from: &End<'_>, to: &Stream, count: &AtomicU64) -> Result<(), StreamError> {
+    while let Some(chunks) = from.stream.read_chunks(PIECE).await? {
         let len: usize = chunks.iter().map(Bytes::len).sum();
+        from.brought.fetch_add(len as u64, Ordering::Relaxed);
         count.fetch_add(len as u64, Ordering::Relaxed);
         for piece in joined(chunks, len) {
             to.write(piece).await?;
         }
-        from.keep_pace_with(to);
+        from.stream.keep_pace_with(to);
     }
     to.finish();
     Ok(())

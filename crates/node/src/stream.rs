@@ -11,16 +11,11 @@ use polypath_transport::{
     State as TcpState,
 };
 use polypath_wire::hip::Hit;
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Instant, PathId};
 use thiserror::Error;
 
 use crate::shared::{Shared, State, Stop};
 use crate::wishes::{KeepAlive, StreamState, Wish};
-
-/// How late a busy host may wake up a task.
-const WAKES: Duration = Duration::from_millis(2);
-/// Round trips for which a window that grows is open: in slow start the peer sends twice as much in each.
-const TRIPS: u64 = 8;
 
 /// Why an operation on a connection failed.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -128,7 +123,7 @@ impl Stream {
     ) -> Result<Option<T>, StreamError> {
         self.when(Wish::Read, |stream, connection| match read(connection) {
             Some(data) => Some(Some(data)),
-            None => (stream.peer_finished || stream.has_ended_well()).then_some(None),
+            None => (connection.peer_has_finished() || stream.has_ended_well()).then_some(None),
         })
         .await
     }
@@ -148,20 +143,24 @@ impl Stream {
         self.when(Wish::State, |stream, _| stream.finished.then_some(())).await
     }
 
-    /// Opens the window for what leaves on `to` in a few round trips of this connection, if that is more than it is
-    /// ([`grow_window`](polypath_transport::ConnectionConfig::grow_window)).
+    /// Lets the peer send as fast as its bytes leave on `to`, if its window
+    /// [grows](polypath_transport::ConnectionConfig::grow_window).
     pub fn keep_pace_with(&self, to: &Self) {
-        let trip = self.with(|connection, _| (!connection.is_window_open()).then(|| connection.min_rtt()));
-        if let Some(trip) = trip.flatten() {
-            let trip = trip.unwrap_or_default().max(WAKES);
-            let window = to.with(|connection, _| connection.leaves_in(trip)).unwrap_or(0);
-            self.with(|connection, _| connection.grow_window(TRIPS.saturating_mul(window)));
+        if self.look(Connection::is_window_open) == Some(false)
+            && let Some(pace) = to.look(Connection::pace)
+        {
+            self.with(|connection, _| connection.grow_window(pace));
         }
     }
 
     /// Whether the peer's last byte has come, if only to be read.
     pub fn peer_has_finished(&self) -> bool {
-        self.with(|connection, _| connection.peer_has_finished()).unwrap_or(false)
+        self.look(Connection::peer_has_finished).unwrap_or(false)
+    }
+
+    /// Bytes written that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.look(Connection::unacknowledged).unwrap_or(0)
     }
 
     /// Resets the connection.
@@ -192,6 +191,10 @@ impl Stream {
             None => stream.has_ended_well().then_some(None),
         })
         .await
+    }
+
+    fn look<T>(&self, at: impl FnOnce(&Connection) -> T) -> Option<T> {
+        self.shared.lock().endpoint.connection(self.handle).map(at)
     }
 
     /// Does something to the connection, if it is there, and has the driver act on it.

@@ -9,7 +9,6 @@ use polypath_transport::{CloseReason, Event};
 pub(crate) struct StreamState {
     pub connected: bool,
     pub write_finished: bool,
-    pub peer_finished: bool,
     pub delivered: bool,
     pub finished: bool,
     pub lost: Option<CloseReason>,
@@ -79,9 +78,8 @@ impl StreamState {
     /// Records an event and wakes those who wait for it.
     pub fn note(&mut self, event: Event) {
         match event {
-            Event::Readable | Event::Writable => {}
+            Event::Readable | Event::Writable | Event::PeerFinished => {}
             Event::Connected => self.connected = true,
-            Event::PeerFinished => self.peer_finished = true,
             Event::Delivered => self.delivered = true,
             Event::Finished => self.finished = true,
             Event::Lost(reason) => self.lost = Some(reason),

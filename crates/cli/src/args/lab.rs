@@ -115,7 +115,7 @@ Columns have medians; p5 and p95 are where the lowest and the highest twentieth 
   TCPs keep      goodput of the TCPs there over what they have beside the null
   harmless       share of them at which the TCPs lose at most 1.05 times what the null costs them
   harmful        share of them at which they certainly lose more (95 %), with --runs 2 or more
-  and FF > 1     the part of that where its goodput is above theirs; elsewhere one TCP in its place has even less than it
+  and FF > 1     the part of that where its goodput is above theirs; elsewhere one TCP in its place mostly has even less
   their RTT      round trip of the TCPs over that beside the null
   of fair share  by scenario: its goodput over the goodput of one TCP at each bottleneck
   used           by scenario: goodput of all flows over their goodput in the null";

@@ -47,7 +47,14 @@ fn ready() -> bool {
 fn program() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("polypath");
-    fs::copy(env!("CARGO_BIN_EXE_polypath"), &program).unwrap();
+    // By another process: a child of this one, forked meanwhile, would have the file open for writing, and it could not be executed.
+    assert!(
+        Command::new("cp")
+            .args([env!("CARGO_BIN_EXE_polypath").as_ref(), program.as_os_str()])
+            .status()
+            .unwrap()
+            .success()
+    );
     for path in [dir.path(), &program] {
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     }

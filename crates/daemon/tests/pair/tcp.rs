@@ -200,6 +200,38 @@ fn a_reset_of_either_end_resets_the_other() {
     pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
 }
 
+#[test]
+fn an_answer_right_before_a_reset_arrives_whole() {
+    let Some(pair) = pair() else { return };
+    // No more than leaves before the reset, which takes what has not left.
+    for len in [500, 5000, 500, 5000] {
+        let (mut client, mut server) = connected(&pair, 0, 80);
+        client.write_all(b"request").unwrap();
+        server.peek(&mut [0]).unwrap();
+        server.write_all(&pattern(len)).unwrap();
+        server.shutdown(Shutdown::Write).unwrap();
+        drop(server); // without having read the request: it resets
+        let mut all = Vec::new();
+        client.read_to_end(&mut all).unwrap();
+        assert!(all == pattern(len), "{} bytes of {len}", all.len());
+    }
+    pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
+}
+
+#[test]
+fn what_a_lost_connection_sent_does_not_wait_for_ever_for_a_reader() {
+    let Some(pair) = pair() else { return };
+    let (mut client, mut server) = connected(&pair, 0, 80);
+    client.write_all(&pattern(8 * MB)).unwrap();
+    drop(client);
+    pair.wait(|pair| pair.hosts[0].status().peers[0].sent == 8 * MB as u64);
+    server.write_all(b"late").unwrap();
+    // 30 s without a byte later
+    thread::sleep(Duration::from_secs(25));
+    assert!(pair.hosts.iter().any(|host| host.status().lane.open == 1), "it is given up at once");
+    pair.wait(|pair| pair.hosts.iter().all(|host| host.status().lane.open == 0));
+}
+
 /// A host that closed resets what still comes. Its answer is on the way through the daemons then.
 #[test]
 fn a_reset_after_the_end_takes_nothing_of_what_came_before_it() {

@@ -34,8 +34,8 @@ pub struct Score {
     pub harmless: Option<f64>,
     /// Share of these bottlenecks at which it is certain (95 %) that the harm is more; none of single runs.
     pub harmful: Option<f64>,
-    /// Share at which that is certain and its goodput is above the mean of those TCPs: where it is not, one TCP in its place has
-    /// even less, and the harm is the difference between two small shares.
+    /// Share at which that is certain and its goodput is above the mean of those TCPs: where it is not, one TCP in its place mostly
+    /// has even less, and the harm is the difference between two small shares.
     pub greedy: Option<f64>,
     /// What the TCPs there have over what they have in the null.
     pub left: Option<Spread>,

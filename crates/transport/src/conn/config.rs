@@ -31,17 +31,17 @@ pub struct ConnectionConfig {
     pub loss: LossConfig,
     /// Send buffer, bytes: what the application may write before it has to wait.
     pub send_buffer: u64,
-    /// Most bytes that are written and not sent yet; no more than leave in a round trip or in 2 ms, but 64 KiB. So what is
-    /// written waits about a round trip on slow paths, too, and a fast writer's bytes are sent while they are in the
-    /// processor's cache. None: only the send buffer limits.
+    /// Most bytes that are written and not sent yet. Below this limit: what leaves in the shortest round trip (or in 2 ms, if
+    /// that is longer), at least 64 KiB. So little waits on slow paths, and a fast writer's bytes are sent while they are in
+    /// the processor's cache. None: only the send buffer limits.
     pub send_ahead: Option<u64>,
     /// Receive buffer, bytes, at most 1 GiB: the window we advertise at most, in order or not.
     pub receive_buffer: u64,
     /// The window until the application reads for the first time, bytes: what a peer that nobody serves can make us hold.
     /// None: the whole receive buffer.
     pub unread_window: Option<u64>,
-    /// The window stays `unread_window` until the application [opens it](crate::Connection::grow_window) as far as its own pace
-    /// needs. So a peer that is faster has little waiting here. `false`: the first read opens it whole.
+    /// The application [opens the window](crate::Connection::grow_window) as its own pace needs, so that little of a faster peer
+    /// waits here. `false`: the first read opens it whole.
     pub grow_window: bool,
     /// What we hold out of order at most, bytes; what comes early beyond it is dropped. None holds
     /// whatever the window admits.

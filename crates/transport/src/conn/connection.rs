@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Duration, Instant, PathId, Seq};
+use polypath_wire::{Instant, PathId, Seq};
 
 use super::config::ConnectionConfig;
 use super::handshake::Handshake;
@@ -15,15 +15,11 @@ use super::stats::ConnectionStats;
 use crate::cc::Env;
 use crate::engine::Engine;
 use crate::engine::config::PathConfig;
-use crate::engine::lane::Lane;
 use crate::facts::PathState;
 use crate::payload::Payload;
 use crate::recv::blocking::Blocking;
 use crate::sched::SchedulerConfig;
 use crate::segment::{Segment, Transmit};
-
-/// What may be [written and not sent](ConnectionConfig::send_ahead) in any case, bytes: what a program hands over at once.
-const AHEAD: u64 = 64 << 10;
 
 /// States of RFC 9293 §3.3.2 (LISTEN is the endpoint's).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -251,14 +247,13 @@ impl Connection {
 
     /// Bytes that [`write`](Self::write) would take now.
     pub fn writable(&self) -> u64 {
-        let left = self.memory.saturating_sub(self.sender.stream.stored());
-        self.sender.stream.room().min(self.ahead().saturating_sub(self.sender.waiting())).min(left)
+        self.writable_ahead(self.ahead())
     }
 
-    /// Most bytes that may be [written and not sent](ConnectionConfig::send_ahead) now.
-    pub(super) fn ahead(&self) -> u64 {
-        let soon = || self.engine.lanes().iter().map(Lane::leaves_soon).sum::<u64>();
-        self.config.send_ahead.map_or(u64::MAX, |most| soon().max(AHEAD).min(most))
+    /// The same, if `ahead` bytes may be [written and not sent](ConnectionConfig::send_ahead).
+    pub(super) fn writable_ahead(&self, ahead: u64) -> u64 {
+        let left = self.memory.saturating_sub(self.sender.stream.stored());
+        self.sender.stream.room().min(ahead.saturating_sub(self.sender.waiting())).min(left)
     }
 
     /// Bytes it holds: written and not acknowledged, and received and not read.
@@ -300,7 +295,7 @@ impl Connection {
     }
 
     /// The next bytes of the peer's stream, at most `max`; reading opens the window, the first time
-    /// [as far as it goes](ConnectionConfig::unread_window), unless it [grows](Self::grow_window).
+    /// [as far as it goes](ConnectionConfig::unread_window), unless it [grows](ConnectionConfig::grow_window).
     pub fn read(&mut self, max: u64) -> Option<Payload> {
         let opened = self.receiver.open();
         let chunk = self.receiver.buffer.read(max);
@@ -310,40 +305,22 @@ impl Connection {
         chunk
     }
 
-    /// Whether the window is as large as the receive buffer.
-    pub fn is_window_open(&self) -> bool {
-        self.receiver.is_open()
-    }
-
-    /// Opens a window that [grows](ConnectionConfig::grow_window) to `window` bytes, up to the receive buffer, if it is smaller.
-    pub fn grow_window(&mut self, window: u64) {
-        if self.receiver.grow(window) {
-            self.after_read();
-        }
-    }
-
-    /// The smallest round trip time so far, of all paths.
-    pub fn min_rtt(&self) -> Option<Duration> {
-        self.engine.lanes().iter().filter_map(|lane| lane.estimator.rtt.min()).min()
-    }
-
-    /// What leaves in `time` at the pace that acknowledges in a round trip all that is written, bytes.
-    pub fn leaves_in(&self, time: Duration) -> u64 {
-        let srtt = self.engine.lanes().iter().filter_map(|lane| lane.estimator.rtt.srtt()).min();
-        srtt.map_or(0, |srtt| self.sender.stream.stored().saturating_mul(time.0) / srtt.0.max(1))
-    }
-
     /// Whether the peer's data and its FIN have all arrived.
     pub fn peer_has_finished(&self) -> bool {
         self.receiver.has_finished()
     }
 
-    /// Bytes written that have not left yet.
+    /// Bytes written that the peer has not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.sender.stream.stored()
+    }
+
+    /// Of these, what has not left yet.
     pub fn unsent(&self) -> u64 {
         self.sender.waiting()
     }
 
-    fn after_read(&mut self) {
+    pub(super) fn after_read(&mut self) {
         if self.receiver.has_finished() {
             self.tell_peer_finished();
         } else if !matches!(self.state, State::Closed | State::TimeWait) {

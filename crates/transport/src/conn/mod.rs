@@ -14,6 +14,7 @@ mod keep_alive;
 mod observe;
 mod opening;
 mod output;
+mod pace;
 mod paths;
 mod receiver;
 pub(crate) mod record;

@@ -20,8 +20,8 @@ impl Connection {
     }
 
     fn tell_room(&mut self) {
-        let most = self.ahead().min(self.config.send_buffer).min(self.memory);
-        if self.writable() >= most / 2 {
+        let ahead = self.ahead();
+        if self.writable_ahead(ahead) >= ahead.min(self.config.send_buffer).min(self.memory) / 2 {
             self.blocked = false;
             self.events.push_back(Event::Writable);
         }

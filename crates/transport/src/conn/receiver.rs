@@ -221,11 +221,11 @@ impl Receiver {
     /// The application reads: from the first time on the whole buffer is the window, unless it [grows](Self::grow). Whether it
     /// was opened.
     pub(super) fn open(&mut self) -> bool {
-        let first = !self.grows && !self.is_open();
-        if first {
+        let opens = !self.grows && !self.is_open();
+        if opens {
             self.resize(self.capacity);
         }
-        first
+        opens
     }
 
     /// Whether the whole buffer is the window.

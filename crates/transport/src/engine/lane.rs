@@ -12,9 +12,6 @@ use crate::path::limit::Limit;
 use crate::path::others::Others;
 use crate::path_map::OfPath;
 
-/// How late a busy host may wake up a program that writes.
-const WAKES: Duration = Duration::from_millis(2);
-
 /// A path: what left there, and what that tells. What controller and scheduler see of it is its
 /// [view](crate::facts::PathView).
 #[derive(Debug)]
@@ -113,10 +110,9 @@ impl Lane {
         self.flight.in_flight() + self.aside
     }
 
-    /// What leaves in a round trip, or in [`WAKES`] if that is longer, bytes: as much as in the last one.
-    pub(crate) fn leaves_soon(&self) -> u64 {
-        let trips = |srtt: Duration| WAKES.0 / srtt.0.max(1);
-        self.in_flight() * self.estimator.rtt.srtt().map_or(1, trips).max(1)
+    /// What is under way over a round trip.
+    pub(crate) fn pace(&self) -> Rate {
+        self.estimator.rtt.srtt().map_or(Rate(0), |srtt| Rate::from_bytes_per(self.in_flight(), srtt))
     }
 
     /// Bytes under way, and all that left.

@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use polypath_transport::ConnectionConfig;
+use polypath_wire::{PathId, Rate};
 
 use crate::common::{Bed, CLIENT, Edit, Pair, SERVER, at, ms, prompt};
 
@@ -62,25 +63,40 @@ fn a_first_read_that_finds_nothing_opens_it_too() {
 }
 
 #[test]
-fn a_window_that_grows_is_opened_by_the_application_and_never_closed() {
+fn a_window_that_grows_holds_what_leaves_in_eight_round_trips_and_never_shrinks() {
     let mut pair = Pair::connecting(limited(), ConnectionConfig { grow_window: true, ..limited() }, &[20]);
     pair.reads[SERVER] = false;
     pair.run_until(at(100));
-    for (opened, window) in [(0, UNREAD), (400_000, 400_000), (200_000, 400_000), (1 << 30, 8 << 20)] {
-        pair.end(SERVER).grow_window(opened);
+    for (mbps, window) in [(0, UNREAD), (10, 400_000), (5, 400_000), (1000, 8 << 20)] {
+        pair.end(SERVER).grow_window(Rate::from_mbps(mbps));
         pair.write(CLIENT, 8 * MEGABYTES);
         pair.run_until(pair.now + ms(3000));
         let waits = pair.end(SERVER).readable();
-        assert!((window - 988..=window).contains(&waits), "{opened}: {waits}");
+        assert!((window - 988..=window).contains(&waits), "{mbps} Mbit/s: {waits}");
         while pair.end(SERVER).read(u64::MAX).is_some() {}
     }
 }
 
 #[test]
-fn what_leaves_in_a_time_is_what_is_written_over_the_round_trip() {
+fn the_window_of_a_near_peer_holds_what_leaves_in_40_ms() {
+    let mut pair = Pair::connecting(limited(), ConnectionConfig { grow_window: true, ..limited() }, &[1]);
+    pair.reads[SERVER] = false;
+    pair.run_until(at(100));
+    pair.end(SERVER).grow_window(Rate::from_mbps(100));
+    pair.write(CLIENT, MEGABYTES);
+    pair.run_until(at(3000));
+    let waits = pair.end(SERVER).readable();
+    assert!((500_000 - 988..=500_000).contains(&waits), "{waits}");
+}
+
+#[test]
+fn the_pace_is_what_is_under_way_over_the_round_trip_or_what_is_written() {
     let mut pair = Pair::open(limited(), &[20, 30]);
-    assert_eq!(pair.end(CLIENT).leaves_in(ms(10)), 0);
+    assert_eq!(pair.end(CLIENT).pace(), Rate(0));
     pair.end(CLIENT).write(Bytes::from(vec![7; 400_000]).into());
-    assert_eq!(pair.end(CLIENT).min_rtt(), Some(ms(40)));
-    assert_eq!(pair.end(CLIENT).leaves_in(ms(10)), 100_000);
+    assert_eq!(pair.end(CLIENT).pace(), Rate::from_mbps(80), "400,000 bytes in 40 ms");
+    pair.pump();
+    let in_flight: u64 = pair.end(CLIENT).path_stats(PathId(0)).in_flight;
+    assert!(in_flight > 0 && pair.end(CLIENT).path_stats(PathId(1)).in_flight > 0);
+    assert!(pair.end(CLIENT).pace() < Rate::from_mbps(80), "{in_flight}");
 }
