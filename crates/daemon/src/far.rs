@@ -54,7 +54,7 @@ async fn carry(lane: Arc<Lane>, outer: Stream) {
         Ok(inner) => {
             lane.counters.incoming.fetch_add(1, Relaxed);
             if outer.write(vec![Reply::Connected.code()].into()).await.is_ok() {
-                splice(&inner, &outer, &peer.link.sent, &peer.link.received).await;
+                splice(&inner, &outer, &peer.link.sent, &peer.link.received, lane.patience()).await;
             }
         }
         Err(reply) => say(&outer, reply).await,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use polypath_node::{Bypass, Node, PacketLane};
@@ -12,6 +13,9 @@ use tokio::task::JoinHandle;
 use crate::own::Own;
 use crate::panics::Panics;
 use crate::peers::{Counted, Peer, Peers};
+
+/// Keep-alives without an answer after which a host is gone.
+const KEEP_ALIVES: u32 = 12;
 
 /// Both nodes, the peers, and what they are carrying.
 pub(crate) struct Lane {
@@ -41,6 +45,11 @@ pub(crate) struct Place {
 }
 
 impl Lane {
+    /// How long nothing may move on the way to a host before it counts as gone: as long as its silence is borne.
+    pub fn patience(&self) -> Duration {
+        KEEP_ALIVES * Duration::from(self.connection.keep_alive)
+    }
+
     /// Begins a task that ends by itself.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
         tokio::spawn(self.panics.clone().noted(task))

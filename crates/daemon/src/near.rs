@@ -50,7 +50,7 @@ async fn carry(lane: Arc<Lane>, incoming: Incoming) {
     lane.counters.outgoing.fetch_add(1, Relaxed);
     match incoming.accept() {
         Some(inner) if matches!(timeout(HANDSHAKE, inner.connected()).await, Ok(Ok(()))) => {
-            splice(&inner, &outer, &peer.link.sent, &peer.link.received).await;
+            splice(&inner, &outer, &peer.link.sent, &peer.link.received, lane.patience()).await;
         }
         _ => outer.abort(), // too many connections, or the client has given up
     }

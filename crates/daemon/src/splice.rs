@@ -15,13 +15,18 @@ use tokio::time::sleep;
 const PIECE: usize = 256 << 10;
 /// Pieces smaller than this on average are joined: a packet's worth each costs more than a copy.
 const SMALL: usize = 16 << 10;
-/// How long what a lost connection sent may stand still on its way.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Carries bytes both ways until both ends have finished; the end of one direction leaves the other open. If either
 /// connection is lost, the other one is reset; what the lost one sent before it finished is delivered first. Keep-alives
-/// pass too. `taken` and `given` count the bytes from and to `inner`.
-pub async fn splice(inner: &Stream, outer: &Stream, taken: &AtomicU64, given: &AtomicU64) {
+/// pass too. `taken` and `given` count the bytes from and to `inner`. What a lost connection sent may stand still on its way for
+/// `patience`, or a little longer.
+pub async fn splice(
+    inner: &Stream,
+    outer: &Stream,
+    taken: &AtomicU64,
+    given: &AtomicU64,
+    patience: Duration,
+) {
     let (inner, outer) = (&End::new(inner), &End::new(outer));
     let carried = async {
         let whole = tokio::join!(direction(inner, outer, taken), direction(outer, inner, given));
@@ -35,7 +40,7 @@ pub async fn splice(inner: &Stream, outer: &Stream, taken: &AtomicU64, given: &A
         biased; // each direction learns at once of a loss
         never = relay(inner, outer) => match never {},
         well = carried => well,
-        () = stuck(inner, outer) => false,
+        () = stuck(inner, outer, patience) => false,
     };
     if !well {
         inner.stream.abort();
@@ -60,14 +65,14 @@ impl<'a> End<'a> {
         self.lost.wait().await;
     }
 
-    /// What changes while bytes move.
+    /// What grows while bytes move.
     fn moved(&self) -> (u64, u64) {
-        (self.brought.load(Ordering::Relaxed), self.stream.unacknowledged())
+        (self.brought.load(Ordering::Relaxed), self.stream.acknowledged())
     }
 }
 
-/// Ends when one is lost and nothing has moved for [`PATIENCE`]: the other takes no more of what the lost one sent.
-async fn stuck(inner: &End<'_>, outer: &End<'_>) {
+/// Ends when one is lost and nothing has moved for `patience`: the other takes no more of what the lost one sent.
+async fn stuck(inner: &End<'_>, outer: &End<'_>, patience: Duration) {
     tokio::select! {
         () = inner.lost() => {},
         () = outer.lost() => {},
@@ -75,7 +80,7 @@ async fn stuck(inner: &End<'_>, outer: &End<'_>) {
     let moved = || (inner.moved(), outer.moved());
     let mut before = moved();
     loop {
-        sleep(PATIENCE).await;
+        sleep(patience).await;
         match moved() {
             now if now == before => return,
             now => before = now,

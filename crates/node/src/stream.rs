@@ -149,7 +149,13 @@ impl Stream {
         if self.look(Connection::is_window_open) == Some(false)
             && let Some(pace) = to.look(Connection::pace)
         {
-            self.with(|connection, _| connection.grow_window(pace));
+            let mut state = self.shared.lock();
+            if let Some(connection) = state.endpoint.connection_mut(self.handle) {
+                connection.grow_window(pace);
+            }
+            if state.endpoint.has_output(self.handle) {
+                state.wake_driver();
+            }
         }
     }
 
@@ -158,9 +164,9 @@ impl Stream {
         self.look(Connection::peer_has_finished).unwrap_or(false)
     }
 
-    /// Bytes written that the peer has not acknowledged.
-    pub fn unacknowledged(&self) -> u64 {
-        self.look(Connection::unacknowledged).unwrap_or(0)
+    /// Bytes that the peer has acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.look(|connection| connection.stats().bytes_acked).unwrap_or(0)
     }
 
     /// Resets the connection.
