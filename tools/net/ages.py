@@ -5,13 +5,12 @@ import statistics
 import struct
 import threading
 import time
+from functools import partial
 
 from bed import Bed, Link
-from homes import first_link, mptcp
+from homes import WAYS, polypath
 from parts import FIBRE_LTE, table
-from polypath import BINARY
 from rivals import CHUNK, IPPROTO_MPTCP
-from tunnel import INNER, Tunnel
 from versions import BEFORE
 
 # The first seconds, which do not count, and the length of a connection, s.
@@ -23,11 +22,11 @@ AHEAD = 128 << 10
 LINKS = {"100/10 + 40/40": FIBRE_LTE, "8/30 + 4/30": (Link(8, 30), Link(4, 30)), "2/20 + 1/20": (Link(2, 20), Link(1, 20))}
 
 
-def ages(bed, to, mptcp=False):
+def ages(bed, to=None, mptcp=False):
     """Seconds from the write to the read of each block."""
     protocol = IPPROTO_MPTCP if mptcp else 0
     server, client = bed.socket(1, protocol), bed.socket(0, protocol)
-    server.bind((to, 0))
+    server.bind((to or bed.links[0][1], 0))
     server.listen(1)
     client.connect(server.getsockname())
     connection, _ = server.accept()
@@ -53,28 +52,21 @@ def ages(bed, to, mptcp=False):
     return took
 
 
-def through(binary):
-    """Two daemons of `binary`: where the connection goes."""
-    def begin(bed):
-        Tunnel(bed, binary=binary)
-        return {}, INNER
-    return begin
-
-
 def tunnel_age(runs):
-    """Median age of the bytes of a bulk connection when they arrive, ms: through the daemons, through those of $POLYPATH_BEFORE, over the
-    first link, by MPTCP; with the kernel's buffer and with little of it (`net.ipv4.tcp_notsent_lowat`)."""
-    ways = {"polypath up": through(BINARY), "TCP over the first link": first_link, "MPTCP": mptcp}
+    """How many ms old the bytes of a bulk connection are when they arrive, median: through the daemons (also those of
+    $POLYPATH_BEFORE), over the first link, by MPTCP. Each with the kernel's own buffer, and with little of it
+    (`net.ipv4.tcp_notsent_lowat`)."""
+    ways = dict(WAYS)
     if BEFORE:
-        ways[f"polypath up, {BEFORE}"] = through(BEFORE)
+        ways[f"polypath up, {BEFORE}"] = partial(polypath, binary=BEFORE)
     for title, links in LINKS.items():
         medians = {}
         for _, ahead, (name, begin) in itertools.product(range(runs), (None, AHEAD), ways.items()):
             with Bed(links) as bed:
                 if ahead:
                     bed.sysctl("net.ipv4.tcp_notsent_lowat", ahead)
-                options, (_, to) = begin(bed)
-                took = ages(bed, to, **options)
+                options, _ends = begin(bed)
+                took = ages(bed, **options)
             name += f", {AHEAD >> 10} KiB ahead" if ahead else ""
             medians.setdefault(name, []).append(1e3 * statistics.median(took))
         table(f"{title}: ms from write to read, median", medians)

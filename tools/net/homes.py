@@ -7,6 +7,7 @@ import threading
 from bed import LEAST_QUEUE, Bed, Link
 from packets import quantile, voip
 from parts import between, table
+from polypath import BINARY
 from rivals import enable_mptcp, tcp
 from tunnel import INNER, Tunnel
 
@@ -41,8 +42,8 @@ HOMES = {
 }
 
 
-def polypath(bed):
-    Tunnel(bed)
+def polypath(bed, binary=BINARY):
+    Tunnel(bed, binary=binary)
     return {"to": INNER[1]}, INNER
 
 

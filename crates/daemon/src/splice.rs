@@ -52,22 +52,15 @@ pub async fn splice(
 struct End<'a> {
     stream: &'a Stream,
     lost: SetOnce<()>,
-    /// Bytes that it brought.
-    brought: AtomicU64,
 }
 
 impl<'a> End<'a> {
     fn new(stream: &'a Stream) -> Self {
-        Self { stream, lost: SetOnce::new(), brought: AtomicU64::new(0) }
+        Self { stream, lost: SetOnce::new() }
     }
 
     async fn lost(&self) {
         self.lost.wait().await;
-    }
-
-    /// What grows while bytes move.
-    fn moved(&self) -> (u64, u64) {
-        (self.brought.load(Ordering::Relaxed), self.stream.acknowledged())
     }
 }
 
@@ -77,7 +70,7 @@ async fn stuck(inner: &End<'_>, outer: &End<'_>, patience: Duration) {
         () = inner.lost() => {},
         () = outer.lost() => {},
     }
-    let moved = || (inner.moved(), outer.moved());
+    let moved = || (inner.stream.acknowledged(), outer.stream.acknowledged());
     let mut before = moved();
     loop {
         sleep(patience).await;
@@ -119,21 +112,20 @@ async fn direction(from: &End<'_>, to: &End<'_>, count: &AtomicU64) -> bool {
     };
     tokio::select! {
         biased; // what came before a loss is carried first
-        carried = carry(from, to.stream, count) => carried.is_ok(),
+        carried = carry(from.stream, to.stream, count) => carried.is_ok(),
         () = to.lost() => false,
         () = cut => false,
     }
 }
 
-async fn carry(from: &End<'_>, to: &Stream, count: &AtomicU64) -> Result<(), StreamError> {
-    while let Some(chunks) = from.stream.read_chunks(PIECE).await? {
+async fn carry(from: &Stream, to: &Stream, count: &AtomicU64) -> Result<(), StreamError> {
+    while let Some(chunks) = from.read_chunks(PIECE).await? {
         let len: usize = chunks.iter().map(Bytes::len).sum();
-        from.brought.fetch_add(len as u64, Ordering::Relaxed);
         count.fetch_add(len as u64, Ordering::Relaxed);
         for piece in joined(chunks, len) {
             to.write(piece).await?;
         }
-        from.stream.keep_pace_with(to);
+        from.keep_pace_with(to);
     }
     to.finish();
     Ok(())

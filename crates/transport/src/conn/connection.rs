@@ -310,12 +310,7 @@ impl Connection {
         self.receiver.has_finished()
     }
 
-    /// Bytes written that the peer has not acknowledged.
-    pub fn unacknowledged(&self) -> u64 {
-        self.sender.stream.stored()
-    }
-
-    /// Of these, what has not left yet.
+    /// Bytes written that have not left yet.
     pub fn unsent(&self) -> u64 {
         self.sender.waiting()
     }

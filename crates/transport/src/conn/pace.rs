@@ -4,16 +4,15 @@
 use polypath_wire::{Duration, Rate};
 
 use super::connection::Connection;
-use crate::engine::lane::Lane;
 
 /// What may be [written and not sent](super::config::ConnectionConfig::send_ahead) in any case, bytes: what a program hands over at once.
 const AHEAD: u64 = 64 << 10;
 /// How late a busy host may wake up a writer.
 const WAKES: Duration = Duration::from_millis(2);
-/// A window that grows holds what leaves in so many round trips: a peer sends twice as much in each of slow start, and a round trip
-/// may become several times as long.
+/// Round trips for which a window that grows is large enough. In slow start each brings twice as much as the one before, and later
+/// they may take several times as long.
 const TRIPS: u64 = 8;
-/// The shortest round trip for that: one over a wireless link may take as long later.
+/// The shortest round trip that this counts with: one over a wireless link may take as long later.
 const TRIP: Duration = Duration::from_millis(5);
 
 impl Connection {
@@ -21,13 +20,13 @@ impl Connection {
     pub fn pace(&self) -> Rate {
         let pace = Rate(self.engine.lanes().iter().map(|lane| lane.pace().0).sum());
         match self.shortest() {
-            Some(srtt) if pace == Rate(0) => Rate::from_bytes_per(self.unacknowledged(), srtt),
+            Some(srtt) if pace == Rate(0) => Rate::from_bytes_per(self.sender.stream.stored(), srtt),
             _ => pace,
         }
     }
 
     fn shortest(&self) -> Option<Duration> {
-        self.engine.lanes().iter().filter_map(|lane: &Lane| lane.estimator.rtt.srtt()).min()
+        self.engine.lanes().iter().filter_map(|lane| lane.estimator.rtt.srtt()).min()
     }
 
     /// Most bytes that may be [written and not sent](super::config::ConnectionConfig::send_ahead) now.
