@@ -1,18 +1,16 @@
 //! Path measurements that connections leave to later ones (RFC 9040), and to the next process if the owner stores them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use polypath_transport::KnownPath;
-use polypath_wire::{Duration, Instant};
+use polypath_transport::{FirstFlight, KnownPath};
+use polypath_wire::{Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
 /// What was measured longer ago is not used.
 const LIFE: Duration = KnownPath::LIFE;
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
-/// The maximum number of recent starts kept per path.
-const STARTS: usize = 64;
 
 /// Names a path by the peer and both addresses. Behind a NAT, ours is the one on its inside.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -40,8 +38,9 @@ pub(crate) struct KnownPaths {
 #[derive(Debug)]
 struct Known {
     path: KnownPath,
-    /// When connections started there of late.
-    starts: VecDeque<Instant>,
+    /// Since when first flights follow one another there, and until when the last of them leaves.
+    busy_since: Instant,
+    busy_until: Instant,
 }
 
 impl KnownPaths {
@@ -56,23 +55,29 @@ impl KnownPaths {
 
     /// `path` was measured `age` ago.
     pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
-        let starts = self.paths.remove(&name).map(|(_, known)| known.starts).unwrap_or_default();
-        insert(&mut self.paths, name, (now + (LIFE - age), Known { path, starts }));
+        let busy = self.paths.get(&name).map(|(_, known)| (known.busy_since, known.busy_until));
+        let (busy_since, busy_until) = busy.unwrap_or((now, now));
+        insert(&mut self.paths, name, (now + (LIFE - age), Known { path, busy_since, busy_until }));
     }
 
-    /// What is known of `name`, for a connection that starts there now, and how many others started in the last two round trips, whose
-    /// first flights may not be acknowledged yet. `None` too if these are [`STARTS`] or more.
-    pub fn start(&mut self, now: Instant, name: &PathName) -> Option<(KnownPath, u32)> {
-        let (_, Known { path, starts }) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
-        while starts.front().is_some_and(|start| now.since(*start) >= path.rtt.times(2)) {
-            starts.pop_front();
+    /// The first flight on `name` of a connection whose `window` is too small for `waiting` bytes; `None` if nothing is known, or
+    /// those of others leave no room for more than the window. First flights follow one another, over a round trip at most: at half the known
+    /// rate until the first can have been acknowledged (draft-ietf-tsvwg-careful-resume, "Unvalidated"), then at all of it.
+    pub fn start(&mut self, now: Instant, name: &PathName, waiting: u64, window: u64) -> Option<FirstFlight> {
+        let (_, on) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
+        let (known, at) = (on.path, on.busy_until.max(now));
+        if now.since(on.busy_until) >= known.rtt {
+            on.busy_since = now;
         }
-        let others = starts.len();
-        if others == STARTS {
-            starts.pop_front();
+        let half = Rate(known.rate.0 / 2);
+        let rate = if now.since(on.busy_since) >= known.rtt { known.rate } else { half };
+        let bytes = rate.bytes_in(known.rtt - at.since(now)).min(half.bytes_in(known.rtt));
+        if at > now && bytes <= window {
+            return None;
         }
-        starts.push_back(now);
-        (others < STARTS).then_some((*path, others as u32))
+        // More may follow what waits.
+        on.busy_until = at + rate.transmission_time(bytes.min(2 * waiting));
+        Some(FirstFlight { known, at, bytes, rate })
     }
 
     /// A connection found two paths to share a bottleneck, or not to, as it measured `age` ago.
@@ -126,8 +131,6 @@ fn insert<T>(all: &mut BTreeMap<PathName, (Instant, T)>, name: PathName, value: 
 
 #[cfg(test)]
 mod tests {
-    use polypath_wire::Rate;
-
     use super::*;
 
     fn name(last: u8) -> PathName {
@@ -155,29 +158,48 @@ mod tests {
         assert_eq!(known.at(at(602), &name(2)), None);
     }
 
-    #[test]
-    fn starts_count_for_two_round_trips() {
+    /// 80 Mbit/s and 40 ms: 10,000 bytes a millisecond, 400,000 in a round trip.
+    fn of_known() -> (KnownPaths, impl Fn(&mut KnownPaths, u64, u64) -> Option<[u64; 3]>) {
         let mut known = KnownPaths::default();
-        let ms = |ms| Instant::ZERO + Duration::from_millis(ms);
-        let start = |known: &mut KnownPaths, at| known.start(ms(at), &name(1));
-        assert_eq!(start(&mut known, 0), None);
-        known.insert(ms(0), name(1), path(80), Duration::ZERO);
-        assert_eq!(
-            [1, 2, 40].map(|at| start(&mut known, at)),
-            [0, 1, 2].map(|others| Some((path(80), others)))
-        );
-        known.measured(ms(41), name(1), path(90), Duration::ZERO);
-        assert_eq!(start(&mut known, 81), Some((path(90), 2)), "a new measurement ends no start");
-        assert_eq!(start(&mut known, 200), Some((path(90), 0)));
+        known.insert(Instant::ZERO, name(1), path(80), Duration::ZERO);
+        let start = |known: &mut KnownPaths, ms, waiting| {
+            let now = Instant::ZERO + Duration::from_millis(ms);
+            let first = known.start(now, &name(1), waiting, 14_000)?;
+            Some([first.at.0 / 1_000_000, first.bytes, first.rate.0 / 1_000_000])
+        };
+        (known, start)
     }
 
     #[test]
-    fn nothing_is_known_while_more_start_than_are_counted() {
-        let mut known = KnownPaths::default();
-        known.insert(at(0), name(1), path(80), Duration::ZERO);
-        let told = (0..1000).filter_map(|_| known.start(at(1), &name(1))).count();
-        assert_eq!((told, known.paths[&name(1)].1.starts.len()), (STARTS, STARTS));
-        assert_eq!(known.start(at(2), &name(1)), Some((path(80), 0)));
+    fn first_flights_follow_one_another_at_half_the_rate_for_a_round_trip_and_then_at_all_of_it() {
+        let (mut known, start) = of_known();
+        // Twice what waits is reserved: 100,000 bytes in 20 ms.
+        assert_eq!(start(&mut known, 100, 50_000), Some([100, 200_000, 40]), "half of what the path holds");
+        assert_eq!(start(&mut known, 100, 25_000), Some([120, 100_000, 40]));
+        assert_eq!(start(&mut known, 100, 50_000), Some([130, 50_000, 40]));
+        assert_eq!(start(&mut known, 100, 50_000), None, "a round trip is full");
+        assert_eq!(start(&mut known, 141, 25_000), Some([141, 200_000, 80]), "the first was acknowledged");
+        assert_eq!(start(&mut known, 141, 25_000), Some([146, 200_000, 80]));
+        assert_eq!(start(&mut known, 190, 25_000), Some([190, 200_000, 80]));
+        assert_eq!(start(&mut known, 240, 25_000), Some([240, 200_000, 40]), "none for a round trip");
+    }
+
+    #[test]
+    fn who_starts_alone_does_so_on_a_path_that_holds_little_too_and_on_an_unknown_one_nobody() {
+        let (mut known, start) = of_known();
+        known.insert(Instant::ZERO, name(1), path(2), Duration::ZERO);
+        assert_eq!(start(&mut known, 100, 50_000), Some([100, 5000, 1]));
+        assert_eq!(start(&mut known, 100, 50_000), None);
+        assert_eq!(start(&mut known, 600_000, 50_000), None, "too old");
+        assert_eq!(known.start(Instant::ZERO, &name(2), 50_000, 14_000), None);
+    }
+
+    #[test]
+    fn a_new_measurement_ends_no_first_flight() {
+        let (mut known, start) = of_known();
+        start(&mut known, 100, 50_000);
+        known.measured(Instant::ZERO + Duration::from_millis(101), name(1), path(160), Duration::ZERO);
+        assert_eq!(start(&mut known, 101, 50_000), Some([120, 210_000, 80]));
     }
 
     #[test]

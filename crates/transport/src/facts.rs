@@ -142,6 +142,26 @@ pub struct KnownPath {
 impl KnownPath {
     /// What was measured longer ago is not used, of a path as of bottlenecks.
     pub const LIFE: Duration = Duration::from_secs(600);
+
+    /// What it means where a round trip takes `rtt` now: nothing if that is twice as long or half as long.
+    #[must_use]
+    pub fn at(self, rtt: Duration) -> Option<Self> {
+        let is_like = rtt.times(2) >= self.rtt && rtt <= self.rtt.times(2);
+        is_like.then_some(Self { rtt: self.rtt.min(rtt), ..self })
+    }
+}
+
+/// A first flight on a path that is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstFlight {
+    /// What is known of the path.
+    pub known: KnownPath,
+    /// When it begins: the first flights of others leave before.
+    pub at: Instant,
+    /// Most bytes of it.
+    pub bytes: u64,
+    /// How fast it leaves.
+    pub rate: Rate,
 }
 
 /// A path on which others of the association have something under way.

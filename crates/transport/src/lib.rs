@@ -31,7 +31,7 @@ pub use conn::stats::ConnectionStats;
 pub use engine::config::{PathConfig, Segmentation, TimeoutTakes};
 pub use engine::stats::PathStats;
 pub use external::External;
-pub use facts::{Beside, ConfigError, KnownPath, UnderWay};
+pub use facts::{Beside, ConfigError, FirstFlight, KnownPath, UnderWay};
 pub use loss::{DupackConfig, LossConfig, ThresholdConfig};
 pub use path::knowledge::KnowledgeConfig;
 pub use payload::{Pattern, Payload};

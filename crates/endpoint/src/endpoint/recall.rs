@@ -26,11 +26,9 @@ impl Endpoint {
     /// `config` of a path between `locators` on which a connection starts, with what is known of it.
     pub(super) fn recalled(&mut self, now: Instant, locators: &Locators, config: PathConfig) -> PathConfig {
         let Some(name) = self.name_of(locators) else { return config };
-        let bottleneck = self.known.bottleneck(now, &name);
-        let told = config.known.map(|known| (known, config.others));
-        let (known, others) = told.or_else(|| self.known.start(now, &name)).unzip();
-        let others = others.unwrap_or_default();
-        PathConfig { known, others, bottleneck: config.bottleneck.or(bottleneck), ..config }
+        config.known.into_iter().for_each(|known| self.known.insert(now, name, known, Duration::ZERO));
+        let (known, bottleneck) = (self.known.at(now, &name), self.known.bottleneck(now, &name));
+        PathConfig { known, bottleneck: config.bottleneck.or(bottleneck), ..config }
     }
 
     /// Keeps what a connection measured.

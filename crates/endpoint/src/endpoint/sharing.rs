@@ -23,12 +23,23 @@ impl Endpoint {
         }
     }
 
-    /// Tells a connection with several paths what others have under way there.
+    /// Tells a connection which of its windows may start with more than they have, and, if it has several paths, what others have under
+    /// way there.
     #[inline]
     pub(super) fn tell_beside(&mut self, now: Instant, index: u32) {
-        let Some(slot) = self.slots.at(index).filter(|slot| slot.paths.len() > 1) else { return };
+        let Some(slot) = self.slots.at(index) else { return };
+        let (connection, paths) = (&mut slot.connection, slot.paths.len());
         for (path, locators, counted) in slot.paths.counted() {
-            slot.connection.path_beside(now, path, self.shared.beside(now, locators, counted.in_flight));
+            if connection.starts(path) {
+                let (waiting, window) =
+                    (connection.unsent() / paths as u64, connection.path_stats(path).cwnd);
+                let name = name_of(&self.cover, locators);
+                let first = name.and_then(|name| self.known.start(now, &name, waiting, window));
+                connection.start_path(now, path, first);
+            }
+            if paths > 1 {
+                connection.path_beside(now, path, self.shared.beside(now, locators, counted.in_flight));
+            }
         }
     }
 }

@@ -70,6 +70,15 @@ fn equal(mbps: u64, delay: u64) -> [HopConfig; 2] {
     [hop(mbps, delay, packets), hop(mbps, delay, packets)]
 }
 
+/// Their first flights fill the link and leave no queue there, so each has its turn soon after its request.
+#[test]
+fn those_that_begin_together_over_one_path_have_their_first_flights_one_after_another() {
+    let [alone, together] = [[10, 1], [200, 20]].map(|count| mean(&unequal(), 1, count, 30_000));
+    println!("30 kB: {alone:.4} s alone, {together:.4} with 19 others");
+    // 20 times 30 kB take the link 51 ms: the mean of turns is half of that, of those who share it all.
+    assert!(together < alone + 0.03, "{together} {alone}");
+}
+
 /// Each alone would have gone by the first path: its first window holds 10 kB.
 #[test]
 fn those_that_begin_together_take_both_of_two_equal_paths() {

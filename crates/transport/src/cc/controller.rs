@@ -6,7 +6,7 @@ use polypath_wire::{Instant, PathId, Rate};
 use serde::Serialize;
 
 use crate::bottleneck::Verdict;
-use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathView};
+use crate::facts::{AckSample, Episode, FirstFlight, LossEvent, LostSegment, Pace, PathView};
 
 /// What a controller is doing, for records and statistics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -63,9 +63,8 @@ pub trait Controller: Debug + Send {
     /// The window of `path` is at most `bytes` now, a segment or more, and grows from there: data begins with
     /// less than the initial window.
     fn limit_window(&mut self, path: PathId, bytes: u64);
-    /// An earlier connection measured `known` on `path`, and the first round trip is like it: the window may begin with
-    /// half of what the path held, or with its part of that if `others` start there, too.
-    fn on_known(&mut self, _path: PathId, _known: &KnownPath, _others: u32) {}
+    /// An earlier connection measured `path`, and the round trip is like then: the window may begin with `first`.
+    fn on_first_flight(&mut self, _path: PathId, _first: &FirstFlight) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);
     /// An acknowledgment came by `path` itself; `sample` has round trips and queueing of the newest packet that it covers, nothing else.

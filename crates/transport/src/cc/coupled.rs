@@ -17,7 +17,7 @@ use super::controller::{Controller, Snapshot};
 use super::law::{Env, Law};
 use super::window::{Window, WindowConfig};
 use crate::about::About;
-use crate::facts::{AckSample, ConfigError, Episode, KnownPath, LossEvent, Pace, PathState, PathView};
+use crate::facts::{AckSample, ConfigError, Episode, FirstFlight, LossEvent, Pace, PathState, PathView};
 use crate::path_map::{OfPath, PathMap};
 
 /// One path of a coupled connection.
@@ -174,8 +174,8 @@ impl<L: Coupling> Controller for Coupled<L> {
         self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.limit(bytes));
     }
 
-    fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
-        self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.on_known(known, others));
+    fn on_first_flight(&mut self, path: PathId, first: &FirstFlight) {
+        self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.on_first_flight(first));
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]) {

@@ -4,7 +4,7 @@ use polypath_wire::{Instant, PathId};
 
 use super::controller::{Controller, Snapshot};
 use super::window::Window;
-use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathView};
+use crate::facts::{AckSample, Episode, FirstFlight, LossEvent, LostSegment, Pace, PathView};
 use crate::path_map::PathMap;
 
 /// Congestion control of a single path. The methods mean what they mean in [`Controller`].
@@ -12,7 +12,7 @@ use crate::path_map::PathMap;
 pub(crate) trait Algorithm: std::fmt::Debug + Send {
     fn on_mss(&mut self, mss: u32);
     fn limit_window(&mut self, bytes: u64);
-    fn on_known(&mut self, _known: &KnownPath, _others: u32) {}
+    fn on_first_flight(&mut self, _first: &FirstFlight) {}
     fn on_sent(&mut self, _now: Instant, _bytes: u64) {}
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
     fn on_lost(&mut self, _now: Instant, _segment: &LostSegment) {}
@@ -56,8 +56,8 @@ impl<W: WindowLaw> Algorithm for W {
         self.state_mut().limit(bytes);
     }
 
-    fn on_known(&mut self, known: &KnownPath, others: u32) {
-        self.state_mut().on_known(known, others);
+    fn on_first_flight(&mut self, first: &FirstFlight) {
+        self.state_mut().on_first_flight(first);
     }
 
     #[inline]
@@ -161,9 +161,9 @@ impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPa
         }
     }
 
-    fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
+    fn on_first_flight(&mut self, path: PathId, first: &FirstFlight) {
         if let Some(a) = self.get_mut(path) {
-            a.on_known(known, others);
+            a.on_first_flight(first);
         }
     }
 

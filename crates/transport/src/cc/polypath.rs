@@ -27,7 +27,7 @@ use polypath_wire::{Instant, PathId, Rate};
 
 use super::controller::{Controller, Snapshot};
 use crate::bottleneck::{Detection, Verdict};
-use crate::facts::{AckSample, Episode, KnownPath, LossEvent, LostSegment, Pace, PathState, PathView};
+use crate::facts::{AckSample, Episode, FirstFlight, LossEvent, LostSegment, Pace, PathState, PathView};
 use crate::path_map::PathMap;
 use base::Base;
 use blame::Losses;
@@ -299,9 +299,9 @@ impl Controller for Polypath {
         context.into_iter().for_each(|context| context.law_mut().limit_window(bytes));
     }
 
-    fn on_known(&mut self, path: PathId, known: &KnownPath, others: u32) {
+    fn on_first_flight(&mut self, path: PathId, first: &FirstFlight) {
         self.paths.get_mut(path).into_iter().for_each(|p| p.random.on_known());
-        self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_known(known, others));
+        self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_first_flight(first));
     }
 
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, views: &[PathView]) {

@@ -20,12 +20,12 @@
 mod config;
 mod pacing;
 
-use polypath_wire::{Instant, Rate};
+use polypath_wire::Instant;
 
 use super::controller::{Phase, Snapshot};
 use super::hystart::{self, HyStart};
 use super::paced::{self, Paced};
-use crate::facts::{AckSample, Episode, KnownPath, LossCause, LossEvent, Pace};
+use crate::facts::{AckSample, Episode, FirstFlight, LossCause, LossEvent, Pace};
 pub use config::SlowStart;
 pub(crate) use config::WindowConfig;
 pub(super) use config::no_window;
@@ -232,20 +232,18 @@ impl Window {
         self.cwnd = self.cwnd.min(bytes as f64);
     }
 
-    /// The window holds half of what the path held, and leaves at half the known rate until the next acknowledgment
-    /// (draft-ietf-tsvwg-careful-resume, "Unvalidated"); it leaps to all of that as trains confirm it. A loss leaves what was delivered, or a share of what was in flight
-    /// ("Safe Retreat"). While `others` start there, too, it begins with its part of that, if that is more than it has.
-    pub(crate) fn on_known(&mut self, known: &KnownPath, others: u32) {
+    /// The window holds what a path held not long ago, or the part of it that `first` is, and leaves at that rate until the next
+    /// acknowledgment; it leaps to all of it as trains confirm it. A loss leaves what was delivered, or a share of what was in flight
+    /// (draft-ietf-tsvwg-careful-resume, "Safe Retreat").
+    pub(crate) fn on_first_flight(&mut self, first: &FirstFlight) {
         let (Start::Paced(start), Some(paced)) = (&mut self.start, &mut self.paced) else { return };
-        let pipe = known.rate.bytes_in(known.rtt) as f64;
-        start.expect(pipe);
-        let starting = u64::from(others) + 1;
-        let begins = pipe / 2.0 / starting as f64;
-        if others == 0 || begins > self.cwnd {
-            self.cwnd = self.cwnd.max(begins);
-            let rate = Rate(known.rate.0 / 2 / starting);
-            *paced = Known { srtt: Some(known.rtt), train_rate: Some(rate), ..*paced };
+        if self.ssthresh.is_finite() {
+            return; // slow start is over
         }
+        let known = first.known;
+        start.expect(known.rate.bytes_in(known.rtt) as f64);
+        self.cwnd = self.cwnd.max(first.bytes as f64);
+        *paced = Known { srtt: Some(known.rtt), train_rate: Some(first.rate), ..*paced };
     }
 
     /// How the path sends, if it is paced and its round trip is known.

@@ -8,7 +8,7 @@ use super::timers::Timer;
 use crate::engine::config::PathConfig;
 use crate::engine::lane::Lane;
 use crate::engine::stats::PathStats;
-use crate::facts::{Beside, KnownPath, PathState, UnderWay};
+use crate::facts::{Beside, FirstFlight, KnownPath, PathState, UnderWay};
 
 impl Connection {
     /// Adds a path to an open connection. None if it has as many as there may be at a time,
@@ -135,6 +135,17 @@ impl Connection {
     #[inline]
     pub fn path_beside(&mut self, now: Instant, path: PathId, beside: Option<Beside>) {
         self.engine.set_beside(now, path, beside);
+    }
+
+    /// Whether the window of `path`, which is measured, is too small for the first time: what is known of it [counts](Self::start_path) now.
+    #[inline]
+    pub fn starts(&self, path: PathId) -> bool {
+        self.engine.starts(path, self.sender.waiting())
+    }
+
+    /// The window of `path` [starts](Self::starts), with `first` if there is one.
+    pub fn start_path(&mut self, now: Instant, path: PathId, first: Option<FirstFlight>) {
+        self.engine.start(now, path, first);
     }
 
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:

@@ -73,8 +73,6 @@ pub struct PathConfig {
     pub round_trip: Option<Duration>,
     /// What a connection measured here not long ago.
     pub known: Option<KnownPath>,
-    /// Other connections that start here now: this one begins with its part of what is known.
-    pub others: u32,
     /// Number of our link that it leaves by, if that is known: paths over one link share a bottleneck until measurements
     /// say otherwise.
     pub link: Option<u32>,
@@ -105,7 +103,6 @@ impl Default for PathConfig {
             one_way: None,
             round_trip: None,
             known: None,
-            others: 0,
             link: None,
             bottleneck: None,
             overhead: 40,

@@ -30,7 +30,9 @@ pub(crate) struct Lane {
     /// The window was full when something left last: the time until it opens is no lateness of a timer.
     pub(super) was_full: bool,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.
-    pub(super) known: Option<(KnownPath, u32)>,
+    pub(super) known: Option<KnownPath>,
+    /// The window was not too small yet.
+    pub(super) is_fresh: bool,
     /// What left, in its order.
     pub flight: Flight,
     /// Round trips, delays, rates.

@@ -9,7 +9,7 @@ use super::marks::Marks;
 use super::piece::Piece;
 use super::stats::PathStats;
 use super::timers::Timer;
-use crate::facts::{Episode, KnownPath, LossCause, PathState, PathView};
+use crate::facts::{Episode, FirstFlight, KnownPath, LossCause, PathState, PathView};
 use crate::path::estimator::PathEstimator;
 use crate::path::flight::Flight;
 use crate::path::limit::Limit;
@@ -47,7 +47,8 @@ impl Engine {
             burst: 0,
             was_full: false,
             together: 0,
-            known: config.known.map(|known| (known, config.others)),
+            known: config.known,
+            is_fresh: true,
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
             marks: Marks::default(),
             others: Others::default(),
@@ -164,15 +165,38 @@ impl Engine {
         self.refresh(now, path);
     }
 
-    /// The first round trip of `path`: if it is like the known one, the controller hears what was known.
+    /// The first round trip of `path` took `rtt`: whether the rate that is known of it counts.
     pub(super) fn recall(&mut self, path: PathId, rtt: Duration) {
-        let Some((known, others)) = self.lanes[path].known.take() else { return };
-        if rtt.times(2) >= known.rtt && rtt <= known.rtt.times(2) {
-            if self.rules.trains {
-                self.lanes[path].estimator.show(known.rate);
-            }
-            self.controller.on_known(path, &KnownPath { rtt: rtt.min(known.rtt), ..known }, others);
+        let lane = &mut self.lanes[path];
+        if let Some(known) = lane.known.take().and_then(|known| known.at(rtt))
+            && self.rules.trains
+        {
+            lane.estimator.show(known.rate);
         }
+    }
+
+    /// Whether the window of `path`, which is measured, is too small for the first time: for `waiting` bytes.
+    #[inline]
+    pub(crate) fn starts(&self, path: PathId, waiting: u64) -> bool {
+        let starts = |lane: &Lane| lane.is_fresh && lane.estimator.rtt.min().is_some();
+        self.lanes.get(path).is_some_and(starts) && self.views[path].room < waiting as i64
+    }
+
+    /// The window of `path` [starts](Self::starts): with `first`, if the round trip is still like the known one.
+    pub(crate) fn start(&mut self, now: Instant, path: PathId, first: Option<FirstFlight>) {
+        let lane = &mut self.lanes[path];
+        lane.is_fresh = false;
+        let known = first.zip(lane.estimator.rtt.min()).and_then(|(first, rtt)| first.known.at(rtt));
+        let Some((first, known)) = first.zip(known) else { return };
+        if self.rules.trains {
+            lane.estimator.show(known.rate);
+        }
+        let bytes = first.bytes.min(first.rate.bytes_in(known.rtt));
+        self.controller.on_first_flight(path, &FirstFlight { known, bytes, ..first });
+        if first.at > now {
+            self.views[path].earliest_send = self.views[path].earliest_send.max(first.at);
+        }
+        self.refresh(now, path);
     }
 
     /// What the next connection may know of `path`, and since when.

@@ -1,10 +1,10 @@
 use super::path::KEPT;
-use polypath_wire::Duration;
+use polypath_wire::{Duration, Rate};
 
 use super::*;
 use crate::bottleneck::DetectionConfig;
 use crate::bottleneck::detector::Detector;
-use crate::facts::LossCause;
+use crate::facts::{KnownPath, LossCause};
 
 const A: PathId = PathId(0);
 const B: PathId = PathId(1);
@@ -299,8 +299,8 @@ fn an_excused_loss_lets_the_window_grow_until_more_than_a_tenth_is_lost() {
 #[test]
 fn what_is_lost_where_the_window_began_with_what_was_known_counts() {
     let mut c = two(DetectionConfig::Separate);
-    let known = KnownPath { rate: Rate::from_mbps(40), rtt: MS(50) };
-    c.on_known(A, &known, 0);
+    let (rate, at) = (Rate::from_mbps(40), Instant::ZERO);
+    c.on_first_flight(A, &FirstFlight { known: KnownPath { rate, rtt: MS(50) }, at, bytes: 125_000, rate });
     first_window(&mut c, 0, 40);
     assert!(!goes_on(&mut c, LossCause::LaterDelivered, 1, 10));
 }

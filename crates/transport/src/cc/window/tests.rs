@@ -1,6 +1,7 @@
-use polypath_wire::Duration;
+use polypath_wire::{Duration, Rate};
 
 use super::*;
+use crate::facts::KnownPath;
 
 fn ack(segments: u64) -> AckSample {
     AckSample { newly_acked: 1000 * segments, window_limited: true, ..Default::default() }
@@ -79,41 +80,40 @@ fn paced_is_what_leaves_at_twice_the_window_then_as_fast_as_the_bottleneck_then_
     );
 }
 
-#[test]
-fn a_path_that_is_known_begins_with_half_of_what_it_holds_at_half_its_rate() {
+/// 80 Mbit/s and 40 ms hold 400 kB.
+fn first_flight(mbps: u64, bytes: u64) -> FirstFlight {
     let known = KnownPath { rate: Rate::from_mbps(80), rtt: Duration::from_millis(40) };
+    FirstFlight { known, at: Instant::ZERO, bytes, rate: Rate::from_mbps(mbps) }
+}
+
+#[test]
+fn a_first_flight_is_the_window_and_its_rate_until_trains_confirm_what_is_known() {
+    let first = first_flight(40, 200_000);
     let mut r = paced(10);
-    r.on_known(&known, 0);
+    r.on_first_flight(&first);
     assert_eq!(r.bytes(), 200_000);
     assert_eq!(r.pace().map(|p| p.rate), Some(Rate::from_mbps(40)));
     lose(&mut r, &loss(LossCause::LaterDelivered, 200_000));
     assert_eq!(r.bytes(), 100_000, "it was too much");
+    r.on_first_flight(&first);
+    assert_eq!(r.bytes(), 100_000, "slow start is over");
     for (mbps, kilobytes) in [(80, 400), (8, 208)] {
         let mut r = paced(10);
-        r.on_known(&known, 0);
+        r.on_first_flight(&first);
         let told = |sample: AckSample| AckSample { train_rate: Some(Rate::from_mbps(mbps)), ..sample };
         (0..70).for_each(|_| ack_with(&mut r, &told(of_path(40, 200_000))));
         assert_eq!(r.bytes() / 1000, kilobytes, "trains show {mbps} Mbit/s");
     }
     let mut standard = Window::new(WindowConfig::default(), 1000);
-    standard.on_known(&known, 0);
+    standard.on_first_flight(&first);
     assert_eq!(standard.bytes(), 10_000);
 }
 
 #[test]
-fn of_connections_that_start_together_each_begins_with_its_part_if_that_is_more() {
-    let known = KnownPath { rate: Rate::from_mbps(80), rtt: Duration::from_millis(40) };
-    for (others, bytes, mbps) in
-        [(0, 200_000, Some(40)), (4, 40_000, Some(8)), (19, 10_000, None), (u32::MAX, 10_000, None)]
-    {
-        let mut r = paced(10);
-        r.on_known(&known, others);
-        assert_eq!(
-            (r.bytes(), r.pace().map(|p| p.rate)),
-            (bytes, mbps.map(Rate::from_mbps)),
-            "{others} others"
-        );
-    }
+fn a_first_flight_of_less_than_the_window_leaves_at_its_rate_too() {
+    let mut r = paced(10);
+    r.on_first_flight(&first_flight(8, 5000));
+    assert_eq!((r.bytes(), r.pace().map(|p| p.rate)), (10_000, Some(Rate::from_mbps(8))));
 }
 
 #[test]
