@@ -283,6 +283,7 @@ impl Endpoint {
         {
             self.catch_up(now, index);
             self.tell_beside(now, index);
+            self.give_turns(now, index);
             let Some(slot) = self.slots.at(index) else { continue };
             while let Some(path) = slot.connection.poll_transmit_into(now, &mut self.segment) {
                 if let Some(locators) = slot.paths.locators(path) {
@@ -293,6 +294,9 @@ impl Endpoint {
                 }
             }
             self.settle(now, index);
+            if self.give_turns(now, index) {
+                self.mark(index);
+            }
         }
     }
 
@@ -356,6 +360,7 @@ impl Endpoint {
     fn settle(&mut self, now: Instant, index: u32) {
         self.share_memory(index);
         self.count_under_way(now, index);
+        self.hear_losses(now, index);
         self.slots.rouse(index);
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;

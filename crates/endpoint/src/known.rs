@@ -38,7 +38,7 @@ pub(crate) struct KnownPaths {
 #[derive(Debug)]
 struct Known {
     path: KnownPath,
-    /// Since when first flights follow one another there, and until when the last of them leaves.
+    /// Since when first flights follow one another there, or lost something last, and until when they leave.
     busy_since: Instant,
     busy_until: Instant,
 }
@@ -56,28 +56,38 @@ impl KnownPaths {
     /// `path` was measured `age` ago.
     pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
         let busy = self.paths.get(&name).map(|(_, known)| (known.busy_since, known.busy_until));
-        let (busy_since, busy_until) = busy.unwrap_or((now, now));
+        let (busy_since, busy_until) = busy.unwrap_or_default();
         insert(&mut self.paths, name, (now + (LIFE - age), Known { path, busy_since, busy_until }));
     }
 
-    /// The first flight on `name` of a connection whose `window` is too small for `waiting` bytes; `None` if nothing is known, or
-    /// those of others leave no room for more than the window. First flights follow one another, over a round trip at most: at half the known
-    /// rate until the first can have been acknowledged (draft-ietf-tsvwg-careful-resume, "Unvalidated"), then at all of it.
-    pub fn start(&mut self, now: Instant, name: &PathName, waiting: u64, window: u64) -> Option<FirstFlight> {
+    /// A turn on `name` for `bytes` of the first flight of a connection, or for as many of them as have room. Turns follow one another, over
+    /// a round trip at most. They go at half the known rate until those of two round trips lost nothing (as
+    /// draft-ietf-tsvwg-careful-resume goes until the first is acknowledged), then at all of it.
+    pub fn start(&mut self, now: Instant, name: &PathName, bytes: u64) -> Option<FirstFlight> {
         let (_, on) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
         let (known, at) = (on.path, on.busy_until.max(now));
         if now.since(on.busy_until) >= known.rtt {
             on.busy_since = now;
         }
-        let half = Rate(known.rate.0 / 2);
-        let rate = if now.since(on.busy_since) >= known.rtt { known.rate } else { half };
-        let bytes = rate.bytes_in(known.rtt - at.since(now)).min(half.bytes_in(known.rtt));
-        if at > now && bytes <= window {
-            return None;
+        let is_sure = now.since(on.busy_since) >= known.rtt.times(2);
+        let rate = if is_sure { known.rate } else { Rate(known.rate.0 / 2) };
+        let bytes = rate.bytes_in(known.rtt - at.since(now)).min(bytes);
+        if bytes == 0 {
+            return None; // nothing is left to give, or of the round trip
         }
-        // More may follow what waits.
-        on.busy_until = at + rate.transmission_time(bytes.min(2 * waiting));
+        on.busy_until = at + rate.transmission_time(bytes);
         Some(FirstFlight { known, at, bytes, rate })
+    }
+
+    /// When `bytes` that have the next turn on `name` arrive.
+    pub fn end_of_turn(&self, now: Instant, name: &PathName, bytes: u64) -> Option<Instant> {
+        let (_, on) = self.paths.get(name).filter(|(until, _)| *until > now)?;
+        Some(on.busy_until.max(now) + on.path.rate.transmission_time(bytes) + on.path.rtt.over(2))
+    }
+
+    /// Something of a first flight on `name` was lost.
+    pub fn lost(&mut self, now: Instant, name: &PathName) {
+        self.paths.get_mut(name).into_iter().for_each(|(_, on)| on.busy_since = now);
     }
 
     /// A connection found two paths to share a bottleneck, or not to, as it measured `age` ago.
@@ -158,48 +168,40 @@ mod tests {
         assert_eq!(known.at(at(602), &name(2)), None);
     }
 
-    /// 80 Mbit/s and 40 ms: 10,000 bytes a millisecond, 400,000 in a round trip.
-    fn of_known() -> (KnownPaths, impl Fn(&mut KnownPaths, u64, u64) -> Option<[u64; 3]>) {
+    /// A turn at `ms` for so many bytes: when, how many, and at how many Mbit/s. The path holds 400,000 bytes.
+    fn turn(known: &mut KnownPaths, ms: u64, bytes: u64) -> Option<[u64; 3]> {
+        let first = known.start(Instant::ZERO + Duration::from_millis(ms), &name(1), bytes)?;
+        Some([first.at.0 / 1_000_000, first.bytes, first.rate.0 / 1_000_000])
+    }
+
+    #[test]
+    fn first_flights_have_turns_at_half_the_rate_until_those_of_two_round_trips_lost_nothing() {
         let mut known = KnownPaths::default();
+        assert_eq!(turn(&mut known, 0, 50_000), None, "nothing is known");
         known.insert(Instant::ZERO, name(1), path(80), Duration::ZERO);
-        let start = |known: &mut KnownPaths, ms, waiting| {
-            let now = Instant::ZERO + Duration::from_millis(ms);
-            let first = known.start(now, &name(1), waiting, 14_000)?;
-            Some([first.at.0 / 1_000_000, first.bytes, first.rate.0 / 1_000_000])
-        };
-        (known, start)
+        assert_eq!(turn(&mut known, 100, 50_000), Some([100, 50_000, 40]));
+        assert_eq!(turn(&mut known, 100, 100_000), Some([110, 100_000, 40]));
+        known.measured(Instant::ZERO + Duration::from_millis(100), name(1), path(80), Duration::ZERO);
+        assert_eq!(
+            turn(&mut known, 100, 100_000),
+            Some([130, 50_000, 40]),
+            "a round trip has room for no more"
+        );
+        assert_eq!(turn(&mut known, 100, 100_000), None);
+        assert_eq!(turn(&mut known, 141, 50_000), Some([141, 50_000, 40]));
+        assert_eq!(turn(&mut known, 180, 100_000), Some([180, 100_000, 80]));
+        assert_eq!(turn(&mut known, 180, 1_000_000), Some([190, 300_000, 80]));
+        known.lost(Instant::ZERO + Duration::from_millis(225), &name(1));
+        assert_eq!(turn(&mut known, 225, 1000), Some([225, 1000, 40]));
+        assert_eq!(turn(&mut known, 300, 1000), Some([300, 1000, 40]), "none for a round trip");
+        assert_eq!(turn(&mut known, 600_101, 1000), None, "too old");
     }
 
     #[test]
-    fn first_flights_follow_one_another_at_half_the_rate_for_a_round_trip_and_then_at_all_of_it() {
-        let (mut known, start) = of_known();
-        // Twice what waits is reserved: 100,000 bytes in 20 ms.
-        assert_eq!(start(&mut known, 100, 50_000), Some([100, 200_000, 40]), "half of what the path holds");
-        assert_eq!(start(&mut known, 100, 25_000), Some([120, 100_000, 40]));
-        assert_eq!(start(&mut known, 100, 50_000), Some([130, 50_000, 40]));
-        assert_eq!(start(&mut known, 100, 50_000), None, "a round trip is full");
-        assert_eq!(start(&mut known, 141, 25_000), Some([141, 200_000, 80]), "the first was acknowledged");
-        assert_eq!(start(&mut known, 141, 25_000), Some([146, 200_000, 80]));
-        assert_eq!(start(&mut known, 190, 25_000), Some([190, 200_000, 80]));
-        assert_eq!(start(&mut known, 240, 25_000), Some([240, 200_000, 40]), "none for a round trip");
-    }
-
-    #[test]
-    fn who_starts_alone_does_so_on_a_path_that_holds_little_too_and_on_an_unknown_one_nobody() {
-        let (mut known, start) = of_known();
-        known.insert(Instant::ZERO, name(1), path(2), Duration::ZERO);
-        assert_eq!(start(&mut known, 100, 50_000), Some([100, 5000, 1]));
-        assert_eq!(start(&mut known, 100, 50_000), None);
-        assert_eq!(start(&mut known, 600_000, 50_000), None, "too old");
-        assert_eq!(known.start(Instant::ZERO, &name(2), 50_000, 14_000), None);
-    }
-
-    #[test]
-    fn a_new_measurement_ends_no_first_flight() {
-        let (mut known, start) = of_known();
-        start(&mut known, 100, 50_000);
-        known.measured(Instant::ZERO + Duration::from_millis(101), name(1), path(160), Duration::ZERO);
-        assert_eq!(start(&mut known, 101, 50_000), Some([120, 210_000, 80]));
+    fn on_a_path_without_a_rate_nobody_has_a_turn() {
+        let mut known = KnownPaths::default();
+        known.insert(Instant::ZERO, name(1), path(0), Duration::ZERO);
+        assert_eq!(turn(&mut known, 100, 50_000), None);
     }
 
     #[test]

@@ -151,16 +151,16 @@ impl KnownPath {
     }
 }
 
-/// A first flight on a path that is known.
+/// A turn in the first flight of a connection on a path that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FirstFlight {
     /// What is known of the path.
     pub known: KnownPath,
-    /// When it begins: the first flights of others leave before.
+    /// When it begins: others have their turns before.
     pub at: Instant,
-    /// Most bytes of it.
+    /// Bytes that leave in it. To the controller: the window that they need.
     pub bytes: u64,
-    /// How fast it leaves.
+    /// How fast they leave.
     pub rate: Rate,
 }
 

@@ -26,8 +26,11 @@ impl Endpoint {
     /// `config` of a path between `locators` on which a connection starts, with what is known of it.
     pub(super) fn recalled(&mut self, now: Instant, locators: &Locators, config: PathConfig) -> PathConfig {
         let Some(name) = self.name_of(locators) else { return config };
-        config.known.into_iter().for_each(|known| self.known.insert(now, name, known, Duration::ZERO));
-        let (known, bottleneck) = (self.known.at(now, &name), self.known.bottleneck(now, &name));
+        let bottleneck = self.known.bottleneck(now, &name);
+        let known = self
+            .known
+            .at(now, &name)
+            .or_else(|| config.known.inspect(|known| self.known.insert(now, name, *known, Duration::ZERO)));
         PathConfig { known, bottleneck: config.bottleneck.or(bottleneck), ..config }
     }
 

@@ -23,23 +23,47 @@ impl Endpoint {
         }
     }
 
-    /// Tells a connection which of its windows may start with more than they have, and, if it has several paths, what others have under
-    /// way there.
+    /// Tells a connection with several paths what others have under way there.
     #[inline]
     pub(super) fn tell_beside(&mut self, now: Instant, index: u32) {
-        let Some(slot) = self.slots.at(index) else { return };
-        let (connection, paths) = (&mut slot.connection, slot.paths.len());
+        let Some(slot) = self.slots.at(index).filter(|slot| slot.paths.len() > 1) else { return };
         for (path, locators, counted) in slot.paths.counted() {
-            if connection.starts(path) {
-                let (waiting, window) =
-                    (connection.unsent() / paths as u64, connection.path_stats(path).cwnd);
-                let name = name_of(&self.cover, locators);
-                let first = name.and_then(|name| self.known.start(now, &name, waiting, window));
-                connection.start_path(now, path, first);
-            }
-            if paths > 1 {
-                connection.path_beside(now, path, self.shared.beside(now, locators, counted.in_flight));
-            }
+            slot.connection.path_beside(now, path, self.shared.beside(now, locators, counted.in_flight));
+        }
+    }
+
+    /// Gives a connection that asks the turns in first flights that end soonest; whether it has one.
+    #[inline]
+    pub(super) fn give_turns(&mut self, now: Instant, index: u32) -> bool {
+        let asked = self.slots.at(index).and_then(|slot| slot.connection.asks());
+        asked.is_some_and(|bytes| self.give_turns_for(now, index, bytes))
+    }
+
+    #[inline(never)]
+    fn give_turns_for(&mut self, now: Instant, index: u32, bytes: u64) -> bool {
+        let Some(slot) = self.slots.at(index) else { return false };
+        let turn = |(path, locators)| {
+            let name = name_of(&self.cover, &locators).filter(|_| slot.connection.starts(path))?;
+            Some((self.known.end_of_turn(now, &name, bytes)?, path, name))
+        };
+        let mut turns: Vec<_> = slot.paths.iter().filter_map(turn).collect();
+        turns.sort_unstable();
+        let mut left = bytes;
+        for (_, path, name) in turns {
+            let Some(first) = self.known.start(now, &name, left) else { continue };
+            slot.connection.start_path(now, path, first);
+            left -= first.bytes;
+        }
+        left < bytes
+    }
+
+    /// Hears whether a first flight of a connection lost something.
+    #[inline]
+    pub(super) fn hear_losses(&mut self, now: Instant, index: u32) {
+        let Some(slot) = self.slots.at(index) else { return };
+        let path = slot.connection.take_lost_start().and_then(|path| slot.paths.locators(path));
+        if let Some(name) = path.and_then(|locators| name_of(&self.cover, locators)) {
+            self.known.lost(now, &name);
         }
     }
 }

@@ -10,6 +10,7 @@ use polypath_wire::{Duration, PathId, Rate};
 use crate::common::{CLIENT, PORT, Pair, SERVER, locators};
 
 const INITIAL: u64 = 10 * 1448;
+const OFFERED: u64 = 65_535;
 
 /// Opens a connection that paces, over one path, and lets it connect.
 fn connect(pair: &mut Pair) -> ConnectionHandle {
@@ -30,7 +31,7 @@ fn window(pair: &Pair, handle: ConnectionHandle) -> u64 {
     pair.endpoints[CLIENT].connection(handle).unwrap().path_stats(PathId::FIRST).cwnd
 }
 
-/// The window once it was too small for what was written.
+/// The window with which the connection sends 100 kB. The peer lets it have `OFFERED` at first.
 fn start(pair: &mut Pair, handle: ConnectionHandle) -> u64 {
     assert_eq!(window(pair, handle), INITIAL);
     pair.write(CLIENT, handle, 100_000);
@@ -63,7 +64,7 @@ fn a_connection_begins_with_half_of_what_the_one_before_it_found() {
     assert_eq!(path.rtt, Duration::from_millis(20));
     let second = connect(&mut pair);
     let began = start(&mut pair, second);
-    assert_eq!(began, path.rate.bytes_in(path.rtt) / 2);
+    assert_eq!(began, OFFERED.min(path.rate.bytes_in(path.rtt) / 2));
     assert!(began > 2 * INITIAL);
     run(&mut pair, 600_000);
     let third = connect(&mut pair);
@@ -72,14 +73,14 @@ fn a_connection_begins_with_half_of_what_the_one_before_it_found() {
 
 #[test]
 fn what_an_earlier_process_measured_counts_if_the_round_trip_is_as_it_was() {
-    let half = 80_000_000 / 8 / 50 / 2; // of what 80 Mbit/s and 20 ms hold
+    let half = 40_000_000 / 8 / 50 / 2; // of what 40 Mbit/s and 20 ms hold
     for (input, begins) in [
-        (known(80, 20, 0), half),
-        (known(80, 11, 0), half * 11 / 20),
-        (known(80, 39, 599), half),
-        (known(80, 9, 0), INITIAL),
-        (known(80, 41, 0), INITIAL),
-        (known(80, 20, 600), INITIAL),
+        (known(40, 20, 0), half),
+        (known(40, 11, 0), half * 11 / 20),
+        (known(40, 39, 599), half),
+        (known(40, 9, 0), INITIAL),
+        (known(40, 41, 0), INITIAL),
+        (known(40, 20, 600), INITIAL),
     ] {
         let mut pair = Pair::listening(false);
         let (now, said) = (pair.now, format!("{input:?}"));
@@ -87,4 +88,38 @@ fn what_an_earlier_process_measured_counts_if_the_round_trip_is_as_it_was() {
         let handle = connect(&mut pair);
         assert_eq!(start(&mut pair, handle), begins, "{said}");
     }
+}
+
+#[test]
+fn those_that_start_together_have_turns_and_what_comes_in_pieces_has_several() {
+    let mut pair = Pair::listening(false);
+    let now = pair.now;
+    pair.endpoints[CLIENT].handle(now, known(40, 20, 0)); // 100,000 bytes in a round trip
+    let handles: Vec<_> = (0..4).map(|_| connect(&mut pair)).collect();
+    for _ in 0..2 {
+        handles.iter().for_each(|handle| pair.write(CLIENT, *handle, 20_000));
+        run(&mut pair, 1);
+    }
+    // Half of what the path holds goes to two and a half of the four; a millisecond later there is room for 2,500 bytes more.
+    let windows: Vec<u64> = handles.iter().map(|handle| window(&pair, *handle)).collect();
+    assert_eq!(windows, [22_500, 20_000, INITIAL, INITIAL]);
+    run(&mut pair, 200);
+    let sent =
+        |handle| pair.endpoints[CLIENT].connection(handle).unwrap().path_stats(PathId::FIRST).bytes_sent;
+    assert_eq!(handles.iter().map(|handle| sent(*handle)).collect::<Vec<_>>(), [40_000; 4]);
+}
+
+#[test]
+fn who_lost_something_has_no_turn() {
+    let mut pair = Pair::listening(false);
+    let now = pair.now;
+    pair.endpoints[CLIENT].handle(now, known(40, 20, 0));
+    let handle = connect(&mut pair);
+    pair.lose(|flying| flying.from == CLIENT);
+    pair.write(CLIENT, handle, 500);
+    run(&mut pair, 300);
+    pair.lose(|_| false);
+    pair.write(CLIENT, handle, 100_000);
+    run(&mut pair, 1);
+    assert!(window(&pair, handle) <= INITIAL, "{}", window(&pair, handle));
 }

@@ -63,7 +63,12 @@ pub trait Controller: Debug + Send {
     /// The window of `path` is at most `bytes` now, a segment or more, and grows from there: data begins with
     /// less than the initial window.
     fn limit_window(&mut self, path: PathId, bytes: u64);
-    /// An earlier connection measured `path`, and the round trip is like then: the window may begin with `first`.
+    /// Whether the window of `path` may [begin](Self::on_first_flight) with what is known of the path: it has not left its first, paced
+    /// slow start.
+    fn starts(&self, _path: PathId) -> bool {
+        false
+    }
+    /// The window of `path`, which [starts](Self::starts), is at least what `first` needs.
     fn on_first_flight(&mut self, _path: PathId, _first: &FirstFlight) {}
     /// Data was delivered; once per path and acknowledgment.
     fn on_ack(&mut self, now: Instant, path: PathId, sample: &AckSample, paths: &[PathView]);

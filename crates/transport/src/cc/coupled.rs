@@ -174,6 +174,10 @@ impl<L: Coupling> Controller for Coupled<L> {
         self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.limit(bytes));
     }
 
+    fn starts(&self, path: PathId) -> bool {
+        self.flows.of(path).is_some_and(|flow| flow.window.starts())
+    }
+
     fn on_first_flight(&mut self, path: PathId, first: &FirstFlight) {
         self.flows.of_mut(path).into_iter().for_each(|flow| flow.window.on_first_flight(first));
     }

@@ -12,6 +12,9 @@ use crate::path_map::PathMap;
 pub(crate) trait Algorithm: std::fmt::Debug + Send {
     fn on_mss(&mut self, mss: u32);
     fn limit_window(&mut self, bytes: u64);
+    fn starts(&self) -> bool {
+        false
+    }
     fn on_first_flight(&mut self, _first: &FirstFlight) {}
     fn on_sent(&mut self, _now: Instant, _bytes: u64) {}
     fn on_ack(&mut self, now: Instant, sample: &AckSample);
@@ -54,6 +57,10 @@ impl<W: WindowLaw> Algorithm for W {
 
     fn limit_window(&mut self, bytes: u64) {
         self.state_mut().limit(bytes);
+    }
+
+    fn starts(&self) -> bool {
+        self.state().starts()
     }
 
     fn on_first_flight(&mut self, first: &FirstFlight) {
@@ -159,6 +166,10 @@ impl<A: Algorithm, F: Fn(Instant, PathId, u32) -> A + Send> Controller for PerPa
         if let Some(a) = self.get_mut(path) {
             a.limit_window(bytes);
         }
+    }
+
+    fn starts(&self, path: PathId) -> bool {
+        self.get(path).is_some_and(Algorithm::starts)
     }
 
     fn on_first_flight(&mut self, path: PathId, first: &FirstFlight) {

@@ -299,6 +299,10 @@ impl Controller for Polypath {
         context.into_iter().for_each(|context| context.law_mut().limit_window(bytes));
     }
 
+    fn starts(&self, path: PathId) -> bool {
+        self.context(path).is_some_and(|context| context.law().starts())
+    }
+
     fn on_first_flight(&mut self, path: PathId, first: &FirstFlight) {
         self.paths.get_mut(path).into_iter().for_each(|p| p.random.on_known());
         self.context_mut(path).into_iter().for_each(|context| context.law_mut().on_first_flight(first));

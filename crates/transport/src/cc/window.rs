@@ -232,18 +232,21 @@ impl Window {
         self.cwnd = self.cwnd.min(bytes as f64);
     }
 
-    /// The window holds what a path held not long ago, or the part of it that `first` is, and leaves at that rate until the next
-    /// acknowledgment; it leaps to all of it as trains confirm it. A loss leaves what was delivered, or a share of what was in flight
+    /// Whether it may begin with what is known of the path: slow start that paces, and is not over.
+    pub(crate) fn starts(&self) -> bool {
+        matches!(self.start, Start::Paced(_)) && self.ssthresh.is_infinite()
+    }
+
+    /// The window is at least what `first` needs, and leaves at its rate, or at what trains told before, until the next acknowledgment;
+    /// it leaps to what the path held as trains confirm that. A loss leaves what was delivered, or a share of what was in flight
     /// (draft-ietf-tsvwg-careful-resume, "Safe Retreat").
     pub(crate) fn on_first_flight(&mut self, first: &FirstFlight) {
         let (Start::Paced(start), Some(paced)) = (&mut self.start, &mut self.paced) else { return };
-        if self.ssthresh.is_finite() {
-            return; // slow start is over
-        }
         let known = first.known;
         start.expect(known.rate.bytes_in(known.rtt) as f64);
         self.cwnd = self.cwnd.max(first.bytes as f64);
-        *paced = Known { srtt: Some(known.rtt), train_rate: Some(first.rate), ..*paced };
+        let rate = paced.train_rate.map_or(first.rate, |own| own.min(first.rate));
+        *paced = Known { srtt: Some(known.rtt), train_rate: Some(rate), ..*paced };
     }
 
     /// How the path sends, if it is paced and its round trip is known.

@@ -137,15 +137,27 @@ impl Connection {
         self.engine.set_beside(now, path, beside);
     }
 
-    /// Whether the window of `path`, which is measured, is too small for the first time: what is known of it [counts](Self::start_path) now.
+    /// Bytes that wait for turns in first flights, of which there are some.
     #[inline]
-    pub fn starts(&self, path: PathId) -> bool {
-        self.engine.starts(path, self.sender.waiting())
+    pub fn asks(&self) -> Option<u64> {
+        let waiting = self.sender.usable();
+        (waiting > 0 && self.engine.asks(waiting)).then_some(waiting)
     }
 
-    /// The window of `path` [starts](Self::starts), with `first` if there is one.
-    pub fn start_path(&mut self, now: Instant, path: PathId, first: Option<FirstFlight>) {
+    /// Whether a turn on `path` would count.
+    pub fn starts(&self, path: PathId) -> bool {
+        self.engine.starts(path)
+    }
+
+    /// A turn in the first flight of `path`: the window grows to what it needs, up to half of what the path holds.
+    pub fn start_path(&mut self, now: Instant, path: PathId, first: FirstFlight) {
         self.engine.start(now, path, first);
+    }
+
+    /// The path whose first flight lost something, once.
+    #[inline]
+    pub fn take_lost_start(&mut self) -> Option<PathId> {
+        self.engine.take_lost_start()
     }
 
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:

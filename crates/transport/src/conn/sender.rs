@@ -143,7 +143,7 @@ impl Sender {
 
     /// How much of that the peer's window has room for.
     #[inline]
-    fn usable(&self) -> u64 {
+    pub(super) fn usable(&self) -> u64 {
         self.window.left(self.map.nxt()).min(self.waiting())
     }
 

@@ -31,8 +31,10 @@ pub(crate) struct Lane {
     pub(super) was_full: bool,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.
     pub(super) known: Option<KnownPath>,
-    /// The window was not too small yet.
-    pub(super) is_fresh: bool,
+    /// How far its first flight is.
+    pub(super) start: Start,
+    /// It had a turn, and nothing was lost since.
+    pub(super) had_turn: bool,
     /// What left, in its order.
     pub flight: Flight,
     /// Round trips, delays, rates.
@@ -53,6 +55,17 @@ pub(crate) struct Lane {
     pub(super) others: Others,
     /// What leaves together, where a network card cuts segments.
     pub(super) piece: Piece,
+}
+
+/// How far the first flight of a path is, which is known from earlier connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Start {
+    /// Nothing of it left.
+    Ahead,
+    /// Some of it: the window may still grow.
+    Begun,
+    /// All of it, or something was lost.
+    Over,
 }
 
 /// A timeout that may have been for nothing.

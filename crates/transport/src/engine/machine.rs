@@ -35,6 +35,8 @@ pub(crate) struct Engine {
     pub(super) policy: Box<dyn LossPolicy>,
     /// The tail of this path must be probed.
     pub(super) probe: Option<PathId>,
+    /// The first flight of this path lost something.
+    pub(super) lost_start: Option<PathId>,
     /// Timeouts on any path since anything was delivered.
     pub(super) stalled: u32,
     /// Some lane has credit.
@@ -82,6 +84,7 @@ impl Engine {
             verdicts: Vec::new(),
             facts: Vec::new(),
             probe: None,
+            lost_start: None,
             stalled: 0,
             delivered_at: Instant::ZERO,
             credited: false,

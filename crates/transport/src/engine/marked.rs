@@ -77,6 +77,7 @@ impl Engine {
             flight_size: self.flight_size(path),
             oldest_sent: Instant(now.0.saturating_sub(srtt.0)),
         };
+        self.end_start(path);
         self.controller.on_mark(now, path, &mark, self.views.as_slice());
         self.refresh(now, path);
         true

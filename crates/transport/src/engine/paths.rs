@@ -3,7 +3,7 @@
 use polypath_wire::{Duration, Instant, PathId};
 
 use super::config::PathConfig;
-use super::lane::{Lane, Silence};
+use super::lane::{Lane, Silence, Start};
 use super::machine::Engine;
 use super::marks::Marks;
 use super::piece::Piece;
@@ -20,6 +20,9 @@ const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from
 
 /// Bytes delivered on a path before what was measured is worth keeping.
 const WORTH_KNOWING: u64 = 100_000;
+
+/// Most segments of a request, which needs no turn.
+const REQUEST: u64 = 2;
 
 impl Engine {
     /// Adds the path `id`, whose segments carry up to `mss` bytes.
@@ -48,7 +51,8 @@ impl Engine {
             was_full: false,
             together: 0,
             known: config.known,
-            is_fresh: true,
+            start: Start::Ahead,
+            had_turn: false,
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
             marks: Marks::default(),
             others: Others::default(),
@@ -148,6 +152,7 @@ impl Engine {
     /// segment if there were several (RFC 5681 §3.1, RFC 6928 §2).
     pub(crate) fn after_lost_syns(&mut self, now: Instant, path: PathId, lost: u32) {
         let Some(p) = self.lanes.get_mut(path).filter(|_| lost > 0) else { return };
+        p.start = Start::Over;
         p.estimator.rtt.after_lost_syn();
         if lost > 1 {
             self.controller.limit_window(path, self.views[path].mss.into());
@@ -175,28 +180,60 @@ impl Engine {
         }
     }
 
-    /// Whether the window of `path`, which is measured, is too small for the first time: for `waiting` bytes.
+    /// Whether `waiting` bytes ask for turns in the first flight: if they are the first and more than a request, or one turn is used up.
     #[inline]
-    pub(crate) fn starts(&self, path: PathId, waiting: u64) -> bool {
-        let starts = |lane: &Lane| lane.is_fresh && lane.estimator.rtt.min().is_some();
-        self.lanes.get(path).is_some_and(starts) && self.views[path].room < waiting as i64
+    pub(crate) fn asks(&self, waiting: u64) -> bool {
+        let with = |start| {
+            self.lanes.iter().filter(move |lane| lane.start == start).map(|lane| &self.views[lane.path])
+        };
+        if with(Start::Begun).next().is_some() {
+            return with(Start::Begun).all(|view| view.room < waiting.min(view.mss.into()) as i64);
+        }
+        with(Start::Ahead).any(|view| waiting > REQUEST * u64::from(view.mss))
     }
 
-    /// The window of `path` [starts](Self::starts): with `first`, if the round trip is still like the known one.
-    pub(crate) fn start(&mut self, now: Instant, path: PathId, first: Option<FirstFlight>) {
-        let lane = &mut self.lanes[path];
-        lane.is_fresh = false;
-        let known = first.zip(lane.estimator.rtt.min()).and_then(|(first, rtt)| first.known.at(rtt));
-        let Some((first, known)) = first.zip(known) else { return };
+    /// Whether the first flight of `path` is not over, and may leave.
+    pub(crate) fn starts(&self, path: PathId) -> bool {
+        let Some((lane, view)) = self.lanes.get(path).zip(self.views.get(path)) else { return false };
+        let may = view.state == PathState::Active && !view.spill && lane.estimator.rtt.latest().is_some();
+        may && lane.start != Start::Over && self.controller.starts(path)
+    }
+
+    /// `first` is a turn in the first flight of `path`. It counts if the round trip is like the known one.
+    pub(crate) fn start(&mut self, now: Instant, path: PathId, first: FirstFlight) {
+        let (lane, view) = (&mut self.lanes[path], &mut self.views[path]);
+        lane.start = Start::Over;
+        let Some(known) = lane.estimator.rtt.latest().and_then(|rtt| first.known.at(rtt)) else { return };
         if self.rules.trains {
             lane.estimator.show(known.rate);
         }
-        let bytes = first.bytes.min(first.rate.bytes_in(known.rtt));
+        let most = known.rate.bytes_in(known.rtt) / 2;
+        let bytes = (lane.in_flight() + first.bytes).min(most);
+        if bytes < most {
+            lane.start = Start::Begun;
+        }
+        lane.had_turn = true;
         self.controller.on_first_flight(path, &FirstFlight { known, bytes, ..first });
         if first.at > now {
-            self.views[path].earliest_send = self.views[path].earliest_send.max(first.at);
+            view.earliest_send = view.earliest_send.max(first.at);
         }
-        self.refresh(now, path);
+        self.refresh_all(now);
+    }
+
+    /// Something was lost on `path`, or marked: it has no more turns.
+    #[inline]
+    pub(super) fn end_start(&mut self, path: PathId) {
+        let lane = &mut self.lanes[path];
+        lane.start = Start::Over;
+        if std::mem::take(&mut lane.had_turn) {
+            self.lost_start = Some(path);
+        }
+    }
+
+    /// The path whose first flight lost something; it is told once.
+    #[inline]
+    pub(crate) fn take_lost_start(&mut self) -> Option<PathId> {
+        self.lost_start.take()
     }
 
     /// What the next connection may know of `path`, and since when.

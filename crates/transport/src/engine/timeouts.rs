@@ -159,6 +159,7 @@ impl Engine {
         episode: Episode,
     ) -> Option<LostSegment> {
         let transmission = self.lanes[path].flight.lose(number)?;
+        self.end_start(path);
         let cargo = transmission.cargo;
         let what = Departure { path, number, cargo: cargo.key };
         self.facts.push(Fact::Lost { what, transmission, cause, episode, charged: path, first: false });

@@ -95,8 +95,7 @@ fn a_first_flight_is_the_window_and_its_rate_until_trains_confirm_what_is_known(
     assert_eq!(r.pace().map(|p| p.rate), Some(Rate::from_mbps(40)));
     lose(&mut r, &loss(LossCause::LaterDelivered, 200_000));
     assert_eq!(r.bytes(), 100_000, "it was too much");
-    r.on_first_flight(&first);
-    assert_eq!(r.bytes(), 100_000, "slow start is over");
+    assert!(!r.starts(), "slow start is over");
     for (mbps, kilobytes) in [(80, 400), (8, 208)] {
         let mut r = paced(10);
         r.on_first_flight(&first);
@@ -104,16 +103,17 @@ fn a_first_flight_is_the_window_and_its_rate_until_trains_confirm_what_is_known(
         (0..70).for_each(|_| ack_with(&mut r, &told(of_path(40, 200_000))));
         assert_eq!(r.bytes() / 1000, kilobytes, "trains show {mbps} Mbit/s");
     }
-    let mut standard = Window::new(WindowConfig::default(), 1000);
-    standard.on_first_flight(&first);
-    assert_eq!(standard.bytes(), 10_000);
+    assert!(paced(10).starts() && !Window::new(WindowConfig::default(), 1000).starts());
 }
 
 #[test]
-fn a_first_flight_of_less_than_the_window_leaves_at_its_rate_too() {
+fn a_first_flight_of_less_than_the_window_leaves_at_its_rate_or_what_trains_told() {
     let mut r = paced(10);
     r.on_first_flight(&first_flight(8, 5000));
-    assert_eq!((r.bytes(), r.pace().map(|p| p.rate)), (10_000, Some(Rate::from_mbps(8))));
+    let sends = |r: &Window| (r.bytes(), r.pace().map(|p| p.rate));
+    assert_eq!(sends(&r), (10_000, Some(Rate::from_mbps(8))));
+    r.on_first_flight(&first_flight(40, 100_000));
+    assert_eq!(sends(&r), (100_000, Some(Rate::from_mbps(20))), "no less than a window in a round trip");
 }
 
 #[test]
