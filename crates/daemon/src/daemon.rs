@@ -98,7 +98,9 @@ impl DaemonError {
             Self::Device(e) if is_taken(e) => {
                 "another interface or program has that name: write another one, for example \"polypath1\""
             }
-            Self::Device(e) if has_no_queues(e) => "write fewer: with 1 the daemon's own thread reads and writes",
+            Self::Device(e) if has_no_queues(e) => {
+                "write fewer: with 1 the daemon's own thread reads and writes"
+            }
             Self::Device(_) => "it needs root (CAP_NET_ADMIN) and /dev/net/tun",
             Self::Metrics { .. } => "name an address of this host, and a port that no other program has",
             Self::Sockets { .. } => {

@@ -207,9 +207,11 @@ mod tests {
             let after = Config::parse("b", &GOOD.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();
             assert_eq!(before.fixed_differences(&after), fixed.as_slice());
         }
-        let after =
-            Config::parse("b", &GOOD.replace("[tunnel]", "[lane]\nspare = 3\n[tunnel]\nmtu = 1300\nqueues = 4"))
-                .unwrap();
+        let after = Config::parse(
+            "b",
+            &GOOD.replace("[tunnel]", "[lane]\nspare = 3\n[tunnel]\nmtu = 1300\nqueues = 4"),
+        )
+        .unwrap();
         assert_eq!(before.fixed_differences(&after), ["tunnel.mtu", "tunnel.queues", "lane.spare"]);
         let after = Config::parse("b", &GOOD.replace("10.99.0.2", "10.99.0.3")).unwrap();
         assert!(before.fixed_differences(&after).is_empty());
