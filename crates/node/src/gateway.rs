@@ -64,10 +64,8 @@ pub struct GatewayStats {
 const PACKETS_PER_ROUND: usize = 32;
 /// Largest packet with its virtio-net header, bytes.
 const BUFFER: usize = VIRTIO_NET_HDR_LEN + 65_535;
-/// Buffers that wait to be used again.
-const SPARE: usize = 128;
-/// Packets of others that are joined at a time.
-const JOINED: usize = 64;
+/// Buffers that wait to be used again, in either direction.
+const SPARE: usize = 64;
 /// Shorter packets are copied, so that they do not keep a whole buffer.
 const WORTH_KEEPING: usize = 16 << 10;
 /// Flags of the header: nobody has computed the checksum …
@@ -83,7 +81,10 @@ pub struct Gateway {
     name: String,
     /// Whether the kernel cuts joined datagrams again.
     udp_gso: bool,
+    /// Of what is read.
     pool: Pool,
+    /// Of what is written: these return at once, and so stay in the cache.
+    spare: Pool,
     /// What the next packet is read into.
     buffer: Buffer,
     /// Segments that leave in one packet.
@@ -105,15 +106,16 @@ impl Gateway {
     fn open(config: &GatewayConfig) -> io::Result<Self> {
         let device = built(config)?;
         let (name, udp_gso) = (device.name()?, device.udp_gso());
-        let (pool, stats) = (Pool::new(BUFFER, SPARE), Arc::<GatewayStats>::default());
-        let shared = (pool.clone(), stats.clone());
+        let [pool, spare] = [(); 2].map(|()| Pool::new(BUFFER, SPARE));
+        let stats = Arc::<GatewayStats>::default();
         let device: Box<dyn Device> = match config.queues {
-            ..=1 => Box::new(OneQueue::new(device, shared.0, shared.1)?),
-            queues => Box::new(Queues::start(device, queues, shared.0, shared.1)?),
+            ..=1 => Box::new(OneQueue::new(device, spare.clone(), stats.clone())?),
+            queues => Box::new(Queues::start(device, queues, [&pool, &spare], &stats)?),
         };
         let buffer = pool.take();
         let (joiner, fragments) = Default::default();
-        Ok(Self { device, name, udp_gso, pool, buffer, train: None, joiner, fragments, aside: None, stats })
+        let (train, aside) = (None, None);
+        Ok(Self { device, name, udp_gso, pool, spare, buffer, train, joiner, fragments, aside, stats })
     }
 
     /// The name the device has got.
@@ -232,7 +234,7 @@ impl Outlet for Gateway {
             return;
         }
         self.depart();
-        match Train::begin(self.pool.take(), locators, segment) {
+        match Train::begin(self.spare.take(), locators, segment) {
             Some(train) => self.train = Some(train),
             None => count(&self.stats.refused),
         }
@@ -240,7 +242,7 @@ impl Outlet for Gateway {
 
     fn send_packet(&mut self, _now: Instant, packet: Bytes) {
         self.depart();
-        match Filled::new(self.pool.take(), &packet) {
+        match Filled::new(self.spare.take(), &packet) {
             Some(Filled { buffer, len }) => self.device.put(buffer, len),
             None => count(&self.stats.refused),
         }
@@ -259,13 +261,13 @@ impl Gateway {
         let provoking = aside.bypass.take_provoking();
         aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
         packets.iter().for_each(|packet| aside.came(packet));
-        packets.chunks(JOINED).chain(provoking.chunks(JOINED)).for_each(|packets| self.put_packets(packets));
+        packets.chunks(SPARE).chain(provoking.chunks(SPARE)).for_each(|packets| self.put_packets(packets));
     }
 
     /// Gives the device packets of others, as many as may wait for it, joined where it can.
     fn put_packets(&mut self, packets: &[Bytes]) {
         let room = MAX_INJECTED.saturating_sub(self.device.waiting()).min(packets.len());
-        let fill = |packet: &Bytes| Filled::new(self.pool.take(), packet);
+        let fill = |packet: &Bytes| Filled::new(self.spare.take(), packet);
         let mut filled: Vec<Filled> = packets[..room].iter().filter_map(fill).collect();
         self.stats.refused.fetch_add((packets.len() - filled.len()) as u64, Ordering::Relaxed);
         if filled.len() > 1 {
@@ -274,7 +276,7 @@ impl Gateway {
         for packet in filled {
             match packet.is_headed() {
                 true => self.device.put(packet.buffer, packet.len),
-                false => self.pool.give_back(packet.buffer),
+                false => self.spare.give_back(packet.buffer),
             }
         }
     }

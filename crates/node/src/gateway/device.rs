@@ -39,14 +39,14 @@ pub(super) trait Device: Send {
 pub(super) struct OneQueue {
     device: AsyncDevice,
     pending: VecDeque<(Buffer, usize)>,
-    pool: Pool,
+    spare: Pool,
     stats: Arc<GatewayStats>,
 }
 
 impl OneQueue {
-    /// Needs a tokio runtime. Buffers return to `pool`.
-    pub fn new(device: SyncDevice, pool: Pool, stats: Arc<GatewayStats>) -> io::Result<Self> {
-        Ok(Self { device: AsyncDevice::new(device)?, pending: VecDeque::new(), pool, stats })
+    /// Needs a tokio runtime. Written buffers return to `spare`.
+    pub fn new(device: SyncDevice, spare: Pool, stats: Arc<GatewayStats>) -> io::Result<Self> {
+        Ok(Self { device: AsyncDevice::new(device)?, pending: VecDeque::new(), spare, stats })
     }
 }
 
@@ -65,7 +65,7 @@ impl Device for OneQueue {
             Err(_) => count(&self.stats.refused),
             Ok(_) => {}
         }
-        self.pool.give_back(buffer);
+        self.spare.give_back(buffer);
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) {
@@ -75,7 +75,7 @@ impl Device for OneQueue {
                 count(&self.stats.refused);
             }
             let sent = self.pending.pop_front();
-            sent.into_iter().for_each(|(buffer, _)| self.pool.give_back(buffer));
+            sent.into_iter().for_each(|(buffer, _)| self.spare.give_back(buffer));
         }
     }
 

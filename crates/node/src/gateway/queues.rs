@@ -35,26 +35,37 @@ pub(super) struct Queues {
     /// By queue.
     leaving: Vec<mpsc::Sender<Packet>>,
     threads: Vec<JoinHandle<()>>,
-    waiting: Arc<Waiting>,
+    shared: Shared,
+}
+
+/// What the driver and the threads of all queues use.
+#[derive(Clone)]
+struct Shared {
+    /// Of what is read.
     pool: Pool,
+    /// Of what is written.
+    spare: Pool,
+    waiting: Arc<Waiting>,
     stats: Arc<GatewayStats>,
 }
 
 impl Queues {
     /// Gives `device`, which was created for several queues, as many as `queues` says. An error of the kind
-    /// [`Unsupported`](io::ErrorKind::Unsupported) says that the kernel refused them. Buffers return to `pool`.
+    /// [`Unsupported`](io::ErrorKind::Unsupported) says that the kernel refused them. Buffers of what is read
+    /// and of what is written return to the two pools.
     pub fn start(
         device: SyncDevice,
         queues: usize,
-        pool: Pool,
-        stats: Arc<GatewayStats>,
+        [pool, spare]: [&Pool; 2],
+        stats: &Arc<GatewayStats>,
     ) -> io::Result<Self> {
         let refused =
             |e| io::Error::new(io::ErrorKind::Unsupported, format!("it cannot have {queues} queues: {e}"));
         let others: io::Result<Vec<_>> = (1..queues).map(|_| device.try_clone().map_err(refused)).collect();
         let (tell, received) = mpsc::channel(READ_AHEAD * queues);
-        let (leaving, threads) = (Vec::new(), Vec::new());
-        let mut all = Self { received, leaving, threads, waiting: Arc::default(), pool, stats };
+        let (pool, spare, stats) = (pool.clone(), spare.clone(), stats.clone());
+        let shared = Shared { pool, spare, waiting: Arc::default(), stats };
+        let mut all = Self { received, leaving: Vec::new(), threads: Vec::new(), shared };
         for (n, device) in [device].into_iter().chain(others?).enumerate() {
             all.serve(n, device, tell.clone())?;
         }
@@ -69,8 +80,7 @@ impl Queues {
         received: mpsc::Sender<io::Result<Packet>>,
     ) -> io::Result<()> {
         let (put, leaving) = mpsc::channel(MAX_LEAVING);
-        let (pool, waiting, stats) = (self.pool.clone(), self.waiting.clone(), self.stats.clone());
-        let queue = Queue { received, pool, waiting, stats };
+        let queue = Queue { received, shared: self.shared.clone() };
         let thread = thread::Builder::new().name(format!("queue {n}")).spawn(move || {
             if let Err(error) = queue.run(device, leaving) {
                 let _ = queue.received.blocking_send(Err(error)); // the driver may have ended
@@ -86,29 +96,28 @@ impl Device for Queues {
     fn poll_receive(&mut self, cx: &mut Context<'_>, buffer: &mut Buffer) -> Poll<io::Result<usize>> {
         let packet = ready!(self.received.poll_recv(cx));
         let (full, len) = packet.unwrap_or_else(|| Err(io::Error::other("its threads have ended")))?;
-        self.pool.give_back(std::mem::replace(buffer, full));
+        self.shared.pool.give_back(std::mem::replace(buffer, full));
         Poll::Ready(Ok(len))
     }
 
     fn put(&mut self, buffer: Buffer, len: usize) {
         let packet = buffer.get(VIRTIO_NET_HDR_LEN..len).unwrap_or_default();
         let queue = &self.leaving[queue_of(packet, self.leaving.len())];
-        self.waiting.packets.fetch_add(1, Ordering::Relaxed);
+        self.shared.waiting.packets.fetch_add(1, Ordering::Relaxed);
         if let Err(refused) = queue.try_send((buffer, len)) {
-            self.waiting.left();
-            count(&self.stats.refused);
-            self.pool.give_back(refused.into_inner().0);
+            count(&self.shared.stats.refused);
+            self.shared.left(refused.into_inner().0);
         }
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) {
         if self.is_full() {
-            self.waiting.wake_later(cx);
+            self.shared.waiting.wake_later(cx);
         }
     }
 
     fn waiting(&self) -> usize {
-        self.waiting.packets.load(Ordering::Relaxed)
+        self.shared.waiting.packets.load(Ordering::Relaxed)
     }
 }
 
@@ -155,12 +164,18 @@ impl Waiting {
     }
 }
 
-/// What the thread of a queue has of the others'.
+impl Shared {
+    /// A packet has left, and its buffer is free.
+    fn left(&self, buffer: Buffer) {
+        self.spare.give_back(buffer);
+        self.waiting.left();
+    }
+}
+
+/// What the thread of a queue has.
 struct Queue {
     received: mpsc::Sender<io::Result<Packet>>,
-    pool: Pool,
-    waiting: Arc<Waiting>,
-    stats: Arc<GatewayStats>,
+    shared: Shared,
 }
 
 impl Queue {
@@ -180,7 +195,7 @@ impl Queue {
     /// Reads a packet only when there is room for it, so that the kernel's queue is the one that grows.
     async fn read(&self, device: &AsyncDevice) -> io::Result<()> {
         while let Ok(place) = self.received.reserve().await {
-            let mut buffer = self.pool.take();
+            let mut buffer = self.shared.pool.take();
             let len = device.recv(&mut buffer).await?;
             place.send(Ok((buffer, len)));
         }
@@ -190,10 +205,9 @@ impl Queue {
     async fn write(&self, device: &AsyncDevice, mut leaving: mpsc::Receiver<Packet>) {
         while let Some((buffer, len)) = leaving.recv().await {
             if device.send(&buffer[..len]).await.is_err() {
-                count(&self.stats.refused);
+                count(&self.shared.stats.refused);
             }
-            self.pool.give_back(buffer);
-            self.waiting.left();
+            self.shared.left(buffer);
         }
     }
 }
