@@ -1,8 +1,8 @@
 //! Several queues of the TUN device, each read and written by a thread of its own, so that the driver's core is free for the rest.
 //!
-//! The packets of one flow are written to one queue. The kernel gives the queue that it had a flow's last packet from those of the
-//! other direction, too, and spreads flows of which it had none: what it sends is in order but for the first answer to it, after
-//! which the rest may come through another queue.
+//! Packets of one flow stay in order. They are written to one queue, and the kernel gives its packets of that flow to the queue to
+//! which the flow's last packet was written. Until there is one the kernel chooses; so the first answer to a flow may move the flow,
+//! and what is being read then may change its order once.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
