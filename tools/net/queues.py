@@ -23,8 +23,9 @@ def tunnel_queues(runs, seconds=4):
     and the programs fill all cores the rate cannot rise, but the busiest thread may have less to do."""
     rates, busiest, both = {}, {}, {}
     with Bed([None]) as one, Bed([None]) as two, Bed([None]) as four:
-        beds = {queues: (bed, Tunnel(bed, queues=queues)) for queues, bed in zip(QUEUES, (one, two, four))}
-        for _, connections, (queues, (bed, tunnel)) in itertools.product(range(runs), CONNECTIONS, beds.items()):
+        ways = [(queues, bed, Tunnel(bed, queues=queues)) for queues, bed in zip(QUEUES, (one, two, four))]
+        turns = itertools.islice(itertools.cycle((ways, ways[::-1])), runs)  # who comes after whom matters
+        for connections, queues, bed, tunnel in ((n, *way) for turn in turns for n in CONNECTIONS for way in turn):
             before = threads(tunnel)
             rate = iperf(bed, INNER[1], seconds, connections)
             spent = [now - before.get(task, 0) for task, now in threads(tunnel).items()]
