@@ -31,7 +31,7 @@ LINKS = {
 class Tunnel:
     """A daemon on each host; host a calls host b over all links."""
 
-    def __init__(self, bed, paths=None, lane="", transport="polypath", binary=BINARY):
+    def __init__(self, bed, paths=None, lane="", transport="polypath", queues=1, binary=BINARY):
         self.bed, self.binary, self.daemons = bed, binary, []
         self.sockets = [bed.dir / f"control{side}.sock" for side in (0, 1)]
         keys = [bed.dir / f"identity{side}.pem" for side in (0, 1)]
@@ -48,6 +48,7 @@ key = "{keys[side]}"
 [tunnel]
 addresses = ["{INNER[side]}/24"]
 transport = "{transport}"
+{f"queues = {queues}" if queues > 1 else ""}
 [paths]
 include = {json.dumps([f"path{i}" for i in range(paths)])}
 [control]
@@ -115,11 +116,11 @@ class WireGuard:
         return sum(cpu_of(daemon.pid) for daemon in self.daemons)
 
 
-def iperf(bed, address, seconds):
-    """Gbit/s that a receiver on host b gets from one TCP connection of host a."""
+def iperf(bed, address, seconds, connections=1):
+    """Gbit/s that a receiver on host b gets from TCP connections of host a, all together."""
     server = bed.spawn(1, "iperf3", "-s", "-1", "-B", address)
     time.sleep(0.3)
-    client = bed.spawn(0, "iperf3", "-c", address, "-t", seconds, "-O", 1, "-C", "cubic", "-J")
+    client = bed.spawn(0, "iperf3", "-c", address, "-t", seconds, "-O", 1, "-P", connections, "-C", "cubic", "-J")
     out = client.communicate(timeout=seconds + 30)[0]
     server.kill()
     server.wait()

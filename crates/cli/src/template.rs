@@ -40,6 +40,8 @@ addresses = {addresses}
 {assign}
 # Largest packet on the device, bytes.
 mtu = 1400
+# Queues of the device. Two or more have a thread each, which helps where cores are idle.
+queues = 1
 # Whether traffic to the peers' prefixes may leave only through the tunnel after the daemon has crashed or was killed.
 kill_switch = false
 # How a TCP connection is distributed over the paths: \"polypath\", or \"rm_tcp\" at both ends.

@@ -108,6 +108,9 @@ pub struct Tunnel {
     /// Largest packet, bytes, 576 (with IPv6 1280) to 65,535.
     #[serde(default = "Tunnel::default_mtu")]
     pub mtu: u16,
+    /// Queues of the device, 1 to 16. If there are several, each has a thread, so that reading and writing run on other cores.
+    #[serde(default = "Tunnel::default_queues")]
+    pub queues: usize,
     /// Whether what is for the peers' prefixes must not leave otherwise while there is no tunnel.
     #[serde(default)]
     pub kill_switch: bool,
@@ -291,6 +294,10 @@ impl Tunnel {
 
     fn default_mtu() -> u16 {
         1400
+    }
+
+    fn default_queues() -> usize {
+        1
     }
 
     fn default_ecn() -> bool {

@@ -83,6 +83,7 @@ impl DaemonError {
         let value = |keys| Some(Place::Value(keys));
         match self {
             Self::Device(e) if is_taken(e) => value(["tunnel", "name"]),
+            Self::Device(e) if has_no_queues(e) => value(["tunnel", "queues"]),
             Self::Sockets { .. } => value(["listen", "port"]),
             Self::Metrics { .. } => value(["metrics", "listen"]),
             Self::Lease(e) => Some(e.place()),
@@ -96,6 +97,9 @@ impl DaemonError {
         let help = match self {
             Self::Device(e) if is_taken(e) => {
                 "another interface or program has that name: write another one, for example \"polypath1\""
+            }
+            Self::Device(e) if has_no_queues(e) => {
+                "write fewer: with 1 the daemon's own thread reads and writes"
             }
             Self::Device(_) => "it needs root (CAP_NET_ADMIN) and /dev/net/tun",
             Self::Metrics { .. } => "name an address of this host, and a port that no other program has",
@@ -113,6 +117,11 @@ impl DaemonError {
 /// Whether there is such a device already.
 fn is_taken(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::ResourceBusy)
+}
+
+/// Whether the kernel refuses the device several queues.
+fn has_no_queues(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported
 }
 
 /// How long the peers may take to hear that a daemon stops.
@@ -155,9 +164,10 @@ impl Daemon {
             name: config.tunnel.name.clone(),
             addresses: config.tunnel.addresses.iter().map(|net| (net.addr(), net.prefix_len())).collect(),
             mtu: config.tunnel.mtu,
+            queues: config.tunnel.queues,
         });
         let mut gateway = gateway.map_err(DaemonError::Device)?;
-        let device = Device::named(gateway.name().map_err(DaemonError::Device)?)?;
+        let device = Device::named(gateway.name().to_owned())?;
         let stats = gateway.stats();
         let (quotas, exclusion) = (Quotas::new(config), Exclusion::of(&config.lane));
         let choice = LiveChoice::from(Choice { spent: quotas.spent(), ..config.choice(&device) });

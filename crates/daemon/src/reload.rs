@@ -95,6 +95,7 @@ impl Config {
             ("tunnel.addresses_from", tunnel.0.addresses_from != tunnel.1.addresses_from),
             ("tunnel.assign", tunnel.0.assign != tunnel.1.assign),
             ("tunnel.mtu", tunnel.0.mtu != tunnel.1.mtu),
+            ("tunnel.queues", tunnel.0.queues != tunnel.1.queues),
             ("tunnel.kill_switch", tunnel.0.kill_switch != tunnel.1.kill_switch),
             ("tunnel.transport", tunnel.0.transport != tunnel.1.transport),
             ("tunnel.ecn", tunnel.0.ecn != tunnel.1.ecn),
@@ -206,9 +207,12 @@ mod tests {
             let after = Config::parse("b", &GOOD.replace("[[peer]]", &format!("{change}[[peer]]"))).unwrap();
             assert_eq!(before.fixed_differences(&after), fixed.as_slice());
         }
-        let after =
-            Config::parse("b", &GOOD.replace("[tunnel]", "[lane]\nspare = 3\n[tunnel]\nmtu = 1300")).unwrap();
-        assert_eq!(before.fixed_differences(&after), ["tunnel.mtu", "lane.spare"]);
+        let after = Config::parse(
+            "b",
+            &GOOD.replace("[tunnel]", "[lane]\nspare = 3\n[tunnel]\nmtu = 1300\nqueues = 4"),
+        )
+        .unwrap();
+        assert_eq!(before.fixed_differences(&after), ["tunnel.mtu", "tunnel.queues", "lane.spare"]);
         let after = Config::parse("b", &GOOD.replace("10.99.0.2", "10.99.0.3")).unwrap();
         assert!(before.fixed_differences(&after).is_empty());
     }

@@ -2,13 +2,14 @@
 //! of a connection in one packet (virtio-net header), which nobody cuts into segments or sums up before it leaves this host.
 
 mod aside;
+mod device;
 mod fragments;
 mod joined;
+mod queues;
 mod remembered;
 mod train;
 mod whole;
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -22,15 +23,17 @@ use polypath_endpoint::packet::{Packet, decode_local, decode_packet};
 use polypath_endpoint::{Input, Locators, Outlet};
 use polypath_transport::{Ports, Segment};
 use polypath_wire::{Instant, WireError, tcp};
-use tun_rs::{AsyncDevice, DeviceBuilder, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
+use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
 use crate::bypass::Bypass;
 use crate::carrier::Carrier;
 use crate::pool::{Buffer, Pool};
 use aside::Aside;
 pub use aside::Exclude;
+use device::{Device, OneQueue};
 use fragments::{Fragments, Whole};
 use joined::{Filled, Joiner};
+use queues::Queues;
 use train::Train;
 
 /// The device and what the kernel has there.
@@ -42,6 +45,8 @@ pub struct GatewayConfig {
     pub addresses: Vec<(IpAddr, u8)>,
     /// Largest packet, bytes.
     pub mtu: u16,
+    /// Its queues, 1 to 256. If there are several, each has a thread that reads and writes it; otherwise the driver does so.
+    pub queues: usize,
 }
 
 /// What a gateway did not pass on, packets.
@@ -57,11 +62,9 @@ pub struct GatewayStats {
 
 /// Packets taken from the device in one round.
 const PACKETS_PER_ROUND: usize = 32;
-/// Packets that wait for the device before the endpoint must wait.
-const MAX_PENDING: usize = 64;
 /// Largest packet with its virtio-net header, bytes.
 const BUFFER: usize = VIRTIO_NET_HDR_LEN + 65_535;
-/// Buffers that wait to be used again.
+/// Buffers that wait to be used again, in either direction.
 const SPARE: usize = 64;
 /// Shorter packets are copied, so that they do not keep a whole buffer.
 const WORTH_KEEPING: usize = 16 << 10;
@@ -74,14 +77,18 @@ const MAX_INJECTED: usize = 256;
 
 /// The carrier of segments to and from the kernel.
 pub struct Gateway {
-    device: AsyncDevice,
+    device: Box<dyn Device>,
+    name: String,
+    /// Whether the kernel cuts joined datagrams again.
+    udp_gso: bool,
+    /// Of what is read.
     pool: Pool,
+    /// Of what is written: these return at once, and so stay in the cache.
+    spare: Pool,
     /// What the next packet is read into.
     buffer: Buffer,
     /// Segments that leave in one packet.
     train: Option<Train>,
-    pending: VecDeque<(Box<[u8]>, usize)>,
-    spare: Vec<Box<[u8]>>,
     joiner: Joiner,
     fragments: Fragments,
     /// Where packets go that are not for the endpoint.
@@ -90,28 +97,30 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Creates the device, in the network namespace of the calling thread. Needs `CAP_NET_ADMIN` and a tokio runtime.
+    /// Creates the device, in the network namespace of the calling thread. Needs `CAP_NET_ADMIN` and a tokio runtime. An error of the kind
+    /// [`Unsupported`](io::ErrorKind::Unsupported) says that the kernel refused several queues.
     pub fn create(config: &GatewayConfig) -> io::Result<Self> {
-        let mut device = DeviceBuilder::new().name(&config.name).mtu(config.mtu).offload(true);
-        for (address, prefix) in &config.addresses {
-            device = match address {
-                IpAddr::V4(address) => device.ipv4(*address, *prefix, None),
-                IpAddr::V6(address) => device.ipv6(*address, *prefix),
-            };
-        }
-        let created = device.build_async();
-        let device =
-            created.map_err(|e| io::Error::new(e.kind(), format!("TUN device `{}`: {e}", config.name)))?;
-        let pool = Pool::new(BUFFER, SPARE);
+        Self::open(config).map_err(|e| io::Error::new(e.kind(), format!("TUN device `{}`: {e}", config.name)))
+    }
+
+    fn open(config: &GatewayConfig) -> io::Result<Self> {
+        let device = built(config)?;
+        let (name, udp_gso) = (device.name()?, device.udp_gso());
+        let [pool, spare] = [(); 2].map(|()| Pool::new(BUFFER, SPARE));
+        let stats = Arc::<GatewayStats>::default();
+        let device: Box<dyn Device> = match config.queues {
+            ..=1 => Box::new(OneQueue::new(device, spare.clone(), stats.clone())?),
+            queues => Box::new(Queues::start(device, queues, [&pool, &spare], &stats)?),
+        };
         let buffer = pool.take();
-        let (train, pending, spare, stats) = (None, VecDeque::new(), Vec::new(), Arc::default());
         let (joiner, fragments) = Default::default();
-        Ok(Self { device, pool, buffer, train, pending, spare, joiner, fragments, aside: None, stats })
+        let (train, aside) = (None, None);
+        Ok(Self { device, name, udp_gso, pool, spare, buffer, train, joiner, fragments, aside, stats })
     }
 
     /// The name the device has got.
-    pub fn name(&self) -> io::Result<String> {
-        self.device.name()
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Counters, which go on when the gateway is handed over.
@@ -213,26 +222,7 @@ impl Gateway {
     fn depart(&mut self) {
         if let Some(train) = self.train.take() {
             let (buffer, len) = train.complete();
-            self.put(buffer, len);
-        }
-    }
-
-    fn put(&mut self, buffer: Box<[u8]>, len: usize) {
-        let sent = match self.pending.is_empty() {
-            true => self.device.try_send(&buffer[..len]),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        };
-        match sent {
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return self.pending.push_back((buffer, len)),
-            Err(_) => count(&self.stats.refused),
-            Ok(_) => {}
-        }
-        self.keep(buffer);
-    }
-
-    fn keep(&mut self, buffer: Box<[u8]>) {
-        if self.spare.len() < SPARE {
-            self.spare.push(buffer);
+            self.device.put(buffer, len);
         }
     }
 }
@@ -244,7 +234,7 @@ impl Outlet for Gateway {
             return;
         }
         self.depart();
-        match Train::begin(self.spare(), locators, segment) {
+        match Train::begin(self.spare.take(), locators, segment) {
             Some(train) => self.train = Some(train),
             None => count(&self.stats.refused),
         }
@@ -252,14 +242,14 @@ impl Outlet for Gateway {
 
     fn send_packet(&mut self, _now: Instant, packet: Bytes) {
         self.depart();
-        match Filled::new(self.spare(), &packet) {
-            Some(Filled { buffer, len }) => self.put(buffer, len),
+        match Filled::new(self.spare.take(), &packet) {
+            Some(Filled { buffer, len }) => self.device.put(buffer, len),
             None => count(&self.stats.refused),
         }
     }
 
     fn is_full(&self) -> bool {
-        self.pending.len() > MAX_PENDING
+        self.device.is_full()
     }
 }
 
@@ -276,23 +266,19 @@ impl Gateway {
 
     /// Gives the device packets of others, as many as may wait for it, joined where it can.
     fn put_packets(&mut self, packets: &[Bytes]) {
-        let room = MAX_INJECTED.saturating_sub(self.pending.len()).min(packets.len());
-        let fill = |packet: &Bytes| Filled::new(self.spare(), packet);
+        let room = MAX_INJECTED.saturating_sub(self.device.waiting()).min(packets.len());
+        let fill = |packet: &Bytes| Filled::new(self.spare.take(), packet);
         let mut filled: Vec<Filled> = packets[..room].iter().filter_map(fill).collect();
         self.stats.refused.fetch_add((packets.len() - filled.len()) as u64, Ordering::Relaxed);
         if filled.len() > 1 {
-            self.joiner.join(&mut filled, self.device.udp_gso());
+            self.joiner.join(&mut filled, self.udp_gso);
         }
         for packet in filled {
             match packet.is_headed() {
-                true => self.put(packet.buffer, packet.len),
-                false => self.keep(packet.buffer),
+                true => self.device.put(packet.buffer, packet.len),
+                false => self.spare.give_back(packet.buffer),
             }
         }
-    }
-
-    fn spare(&mut self) -> Box<[u8]> {
-        self.spare.pop().unwrap_or_else(|| vec![0; BUFFER].into())
     }
 }
 
@@ -300,7 +286,7 @@ impl Carrier for Gateway {
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
         let mut more = true;
         for _ in 0..PACKETS_PER_ROUND {
-            let Poll::Ready(len) = self.device.poll_recv(cx, &mut self.buffer) else {
+            let Poll::Ready(len) = self.device.poll_receive(cx, &mut self.buffer) else {
                 more = false;
                 break;
             };
@@ -313,16 +299,21 @@ impl Carrier for Gateway {
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         self.depart();
         self.inject(cx);
-        while let Some((buffer, len)) = self.pending.front() {
-            let Poll::Ready(sent) = self.device.poll_send(cx, &buffer[..*len]) else { break };
-            if sent.is_err() {
-                count(&self.stats.refused);
-            }
-            let sent = self.pending.pop_front();
-            sent.into_iter().for_each(|(buffer, _)| self.keep(buffer));
-        }
+        self.device.poll_flush(cx);
         Ok(())
     }
+}
+
+/// The device with what the kernel has there, in which queues may be added if it is to have several.
+fn built(config: &GatewayConfig) -> io::Result<SyncDevice> {
+    let mut device = DeviceBuilder::new().name(&config.name).mtu(config.mtu).offload(true);
+    for (address, prefix) in &config.addresses {
+        device = match address {
+            IpAddr::V4(address) => device.ipv4(*address, *prefix, None),
+            IpAddr::V6(address) => device.ipv6(*address, *prefix),
+        };
+    }
+    device.multi_queue(config.queues > 1).build_sync()
 }
 
 /// Whether it is a packet of TCP, if only a part of one.

@@ -1,14 +1,15 @@
 //! Memory that is used again once nobody holds the bytes in it. It is zeroed once, not each time.
 
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
 /// A cache line, bytes.
 const LINE: usize = 64;
 
-/// Buffers of one size that wait to be used again.
+/// Buffers of one size that wait to be used again. Clones are the same pool.
+#[derive(Clone)]
 pub(crate) struct Pool(Arc<Free>);
 
 struct Free {
@@ -20,7 +21,7 @@ struct Free {
 
 /// Bytes from the start of a cache line on. The allocator places large buffers 16 bytes after the start of a page, and to there
 /// the kernel copies the pages of a file at a third of the speed (docs/performance.md).
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub(crate) struct Buffer {
     memory: Box<[u8]>,
     range: Range<usize>,
@@ -63,13 +64,30 @@ impl Pool {
 
     /// The buffer that returned last, with what was in it, or a new one.
     pub fn take(&self) -> Buffer {
-        let mut buffers = self.0.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        buffers.pop().unwrap_or_else(|| Buffer::new(self.0.size))
+        self.0.lock().pop().unwrap_or_else(|| Buffer::new(self.0.size))
+    }
+
+    /// A buffer that nobody shares returns.
+    pub fn give_back(&self, buffer: Buffer) {
+        self.0.give_back(buffer);
     }
 
     /// The first `len` bytes of `buffer`, which returns when nobody holds them.
     pub fn share(&self, buffer: Buffer, len: usize) -> Bytes {
         Bytes::from_owner(Shared { buffer, free: self.0.clone() }).slice(..len)
+    }
+}
+
+impl Free {
+    fn lock(&self) -> MutexGuard<'_, Vec<Buffer>> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_back(&self, buffer: Buffer) {
+        let mut buffers = self.lock();
+        if buffers.len() < self.most {
+            buffers.push(buffer);
+        }
     }
 }
 
@@ -81,10 +99,7 @@ impl AsRef<[u8]> for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let mut buffers = self.free.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffers.len() < self.free.most {
-            buffers.push(std::mem::take(&mut self.buffer));
-        }
+        self.free.give_back(std::mem::take(&mut self.buffer));
     }
 }
 
@@ -114,6 +129,15 @@ mod tests {
             let buffer = Pool::new(size, 1).take();
             assert!(buffer.as_ptr().addr().is_multiple_of(LINE) && buffer.len() == size);
         }
+    }
+
+    #[test]
+    fn what_is_given_back_is_used_again() {
+        let pool = Pool::new(1000, 1);
+        let buffer = pool.take();
+        let place = buffer.as_ptr();
+        pool.clone().give_back(buffer);
+        assert_eq!(pool.take().as_ptr(), place);
     }
 
     #[test]

@@ -51,6 +51,7 @@ fn object(file: &Path, prepared: &Prepared, interfaces: &[InterfaceStatus], warn
         "addresses_from": tunnel.addresses_from,
         "assign": tunnel.assign,
         "mtu": tunnel.mtu,
+        "queues": tunnel.queues,
         "kill_switch": tunnel.kill_switch,
         "port": listen.port,
         "user": user(prepared),
@@ -94,8 +95,9 @@ fn device(config: &Config) -> String {
     let tunnel = &config.tunnel;
     let mut addresses: Vec<_> = tunnel.addresses.iter().map(IpNet::to_string).collect();
     addresses.extend(tunnel.addresses_from.map(|peer| format!("the address that {peer} assigns")));
+    let queues = if tunnel.queues > 1 { format!(", {} queues", tunnel.queues) } else { String::new() };
     let rest = if tunnel.kill_switch { ", kill switch" } else { "" };
-    format!("{}, {}, MTU {}{rest}", tunnel.name, addresses.join(" "), tunnel.mtu)
+    format!("{}, {}, MTU {}{queues}{rest}", tunnel.name, addresses.join(" "), tunnel.mtu)
 }
 
 fn used(interfaces: &[InterfaceStatus]) -> String {

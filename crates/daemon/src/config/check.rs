@@ -63,6 +63,9 @@ impl Config {
             let why = format!("below {least}, which every network of {what} must carry");
             return Err(wrong("mtu", &why, "1400 is the default"));
         }
+        if !takes("tunnel.queues", tunnel.queues as u64) {
+            return Err(wrong("queues", "must be from 1 to 16", "1 is the default"));
+        }
         Ok(())
     }
 

@@ -43,6 +43,7 @@ help: did you mean `prefixes`? It is one of: name, hit, addresses, prefixes";
         ("10.99.0.2/32", "10.99.0.1/32", [":8:", "peer[0].prefixes", "own address"]),
         ("[tunnel]", "[tunnel]\ntransport = \"rmtcp\"", [":3:", "tunnel.transport", "`rm_tcp`"]),
         ("[tunnel]", "[tunnel]\nmtu = 100", [":3:", "tunnel.mtu", "1400 is the default"]),
+        ("[tunnel]", "[tunnel]\nqueues = 17", [":3:", "tunnel.queues", "1 is the default"]),
         ("[tunnel]", "[lane]\ncc = { algorithm = \"newrino\" }\n[tunnel]", [":3:", "lane.cc", "newreno"]),
         (
             "[tunnel]",

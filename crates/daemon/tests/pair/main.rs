@@ -13,6 +13,7 @@ mod moved;
 mod nat;
 mod packets;
 mod page;
+mod queues;
 mod quic;
 mod reload;
 mod rm_tcp;

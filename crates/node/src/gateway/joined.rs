@@ -2,6 +2,8 @@
 
 use tun_rs::{ExpandBuffer, GROTable, VIRTIO_NET_HDR_LEN};
 
+use crate::pool::Buffer;
+
 /// What stands in place of a header that has not been written: no header has such flags.
 const NO_HEADER: u8 = 0xff;
 
@@ -9,14 +11,14 @@ const NO_HEADER: u8 = 0xff;
 #[derive(Debug)]
 pub(super) struct Filled {
     /// As long as any packet with its header.
-    pub buffer: Box<[u8]>,
+    pub buffer: Buffer,
     /// What of it is filled, bytes.
     pub len: usize,
 }
 
 impl Filled {
     /// `packet` behind an empty header; `None` if the buffer is too short, or the packet has no byte.
-    pub fn new(mut buffer: Box<[u8]>, packet: &[u8]) -> Option<Self> {
+    pub fn new(mut buffer: Buffer, packet: &[u8]) -> Option<Self> {
         if packet.is_empty() {
             return None;
         }
@@ -88,12 +90,18 @@ mod tests {
 
     use super::super::BUFFER;
     use super::*;
+    use crate::pool::Pool;
 
     const UDP_HEADERS: usize = 20 + udp::HEADER_LEN;
 
     /// What is left of `packets`, with headers.
     fn joined(packets: &[Vec<u8>], udp: bool) -> Vec<Vec<u8>> {
-        let filled = |packet: &Vec<u8>| Filled::new(vec![0xff; BUFFER].into(), packet).unwrap();
+        let pool = Pool::new(BUFFER, 0);
+        let filled = |packet: &Vec<u8>| {
+            let mut buffer = pool.take();
+            buffer.fill(0xff);
+            Filled::new(buffer, packet).unwrap()
+        };
         let mut packets: Vec<Filled> = packets.iter().map(filled).collect();
         Joiner::default().join(&mut packets, udp);
         packets.iter().filter(|packet| packet.is_headed()).map(|packet| packet.as_ref().to_vec()).collect()

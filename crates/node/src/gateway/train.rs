@@ -7,6 +7,8 @@ use polypath_wire::Seq;
 use polypath_wire::tcp::{CHECKSUM_AT, TcpFlags, TcpHeader};
 use tun_rs::{VIRTIO_NET_HDR_LEN, VirtioNetHdr};
 
+use crate::pool::Buffer;
+
 /// Values of the virtio-net header (Virtual I/O Device 1.2 §5.1.6): the checksum must be completed; the packet is not to
 /// be cut, or is of TCP over IPv4 or IPv6.
 const NEEDS_CHECKSUM: u8 = 1;
@@ -17,7 +19,7 @@ const TCP_V6: u8 = 4;
 /// Segments of equal size without a gap, whose headers differ in nothing but their sequence number and, in the last one,
 /// FIN and PSH; only the last may be smaller.
 pub(super) struct Train {
-    buffer: Box<[u8]>,
+    buffer: Buffer,
     locators: Locators,
     /// Of the first, with the flags of the last.
     header: TcpHeader,
@@ -34,7 +36,7 @@ const LAST: TcpFlags = TcpFlags(TcpFlags::FIN.0 | TcpFlags::PSH.0);
 
 impl Train {
     /// One of `segment` alone; `None` if it does not fit into a packet.
-    pub fn begin(buffer: Box<[u8]>, locators: &Locators, segment: &Segment) -> Option<Self> {
+    pub fn begin(buffer: Buffer, locators: &Locators, segment: &Segment) -> Option<Self> {
         let ip_header = if locators.local.is_ipv4() { 20 } else { 40 };
         let at = VIRTIO_NET_HDR_LEN + ip_header + segment.header.len();
         let size = usize::try_from(segment.payload.len()).ok()?;
@@ -77,7 +79,7 @@ impl Train {
     }
 
     /// The packet behind its virtio-net header: the buffer that it is in, and its length.
-    pub fn complete(mut self) -> (Box<[u8]>, usize) {
+    pub fn complete(mut self) -> (Buffer, usize) {
         let packet = &mut self.buffer[VIRTIO_NET_HDR_LEN..];
         let Ok((tcp_at, headers)) = encode_headers(&self.locators, &self.header, self.data.len(), packet)
         else {
@@ -108,6 +110,7 @@ mod tests {
     use polypath_transport::Pattern;
 
     use super::*;
+    use crate::pool::Pool;
 
     const MSS: u64 = 1000;
 
@@ -126,7 +129,8 @@ mod tests {
     }
 
     fn train() -> Train {
-        let buffer = vec![0xff; VIRTIO_NET_HDR_LEN + 65_535].into();
+        let mut buffer = Pool::new(VIRTIO_NET_HDR_LEN + 65_535, 1).take();
+        buffer.fill(0xff);
         Train::begin(buffer, &locators(), &segment(0, MSS, TcpFlags::ACK)).unwrap()
     }
 

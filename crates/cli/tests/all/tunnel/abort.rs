@@ -100,17 +100,34 @@ fn an_abort_leaves_no_core_with_the_key_in_it() {
     assert_eq!((end.signal(), end.core_dumped()), (Some(6), false));
 }
 
+/// The state of each thread of a process that reads and writes a queue of the device (proc(5), status).
+fn queues(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let all = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
+    all.filter(|status| status.starts_with("Name:\tqueue ")).collect()
+}
+
 #[test]
 fn a_daemon_whose_device_is_deleted_ends_with_an_error_and_leaves_nothing() {
-    let Some([mut router, _server]) = hosts() else { return };
-    router.init(&[]);
-    let socket = router.own_socket();
-    let mut up = router.command(&["up", "polypath.toml"]);
-    router.daemon = Some(router.ns.run(|| up.stderr(Stdio::piped()).spawn().unwrap()).unwrap());
-    wait("an answer", || router.status(&[]).status.success());
-    router.ns.run(|| shell("ip link del polypath0")).unwrap();
-    let ended = router.daemon.take().unwrap().wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-    assert!(ended.status.code() == Some(3) && said.contains("cannot go on: the device ended: "), "{said}");
-    assert!(!Path::new(&socket).exists());
+    for number in [1, 4] {
+        let Some([mut router, _server]) = hosts() else { return };
+        router.init(&[]);
+        router.edit(|text| text.replace("queues = 1", &format!("queues = {number}")));
+        let socket = router.own_socket();
+        let mut up = router.command(&["up", "polypath.toml"]);
+        router.daemon = Some(router.ns.run(|| up.stderr(Stdio::piped()).spawn().unwrap()).unwrap());
+        wait("an answer", || router.status(&[]).status.success());
+        let threads = queues(router.daemon.as_ref().unwrap().id());
+        assert_eq!(threads.len(), if number > 1 { number } else { 0 });
+        let rights = ["CapEff", "CapPrm"].map(|set| format!("{set}:\t0000000000000000\n"));
+        assert!(threads.iter().all(|has| rights.iter().all(|none| has.contains(none))), "{threads:?}");
+        router.ns.run(|| shell("ip link del polypath0")).unwrap();
+        let ended = router.daemon.take().unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(
+            ended.status.code() == Some(3) && said.contains("cannot go on: the device ended: "),
+            "{said}"
+        );
+        assert!(!Path::new(&socket).exists());
+    }
 }

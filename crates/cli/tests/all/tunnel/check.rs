@@ -32,6 +32,7 @@ fn what_up_would_do_is_said_and_nothing_is_done() {
             .replace("include = []", "include = [\"eth0\", \"eht0\"]")
             .replace("quota = {}", "quota = { eth0 = \"5 GB\" }")
             .replace("kill_switch = false", "kill_switch = true")
+            .replace("queues = 1", "queues = 4")
     });
     let files = || {
         let names = fs::read_dir(router.dir.path()).unwrap().map(|file| file.unwrap().file_name());
@@ -45,7 +46,7 @@ fn what_up_would_do_is_said_and_nothing_is_done() {
     for part in [
         "polypath.toml: no mistake found\n",
         "key in identity.pem",
-        "polypath0, 10.99.0.2/24, MTU 1400, kill switch\n",
+        "polypath0, 10.99.0.2/24, MTU 1400, 4 queues, kill switch\n",
         "interfaces  eth0\n",
         "UDP port    10500\n",
         "becomes nobody\n",

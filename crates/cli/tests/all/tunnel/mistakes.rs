@@ -45,6 +45,20 @@ fn what_a_start_cannot_have_is_told_with_the_remedy() {
 }
 
 #[test]
+fn queues_that_cannot_be_had_are_told_with_their_line() {
+    let Some([router, _server]) = hosts() else { return };
+    router.init(&[]);
+    router.own_socket();
+    router.edit(|text| text.replace("queues = 1", "queues = 16"));
+    let few = ["sh", "-c", "ulimit -n 20 && exec \"$@\"", "sh"];
+    let up = router.run(router.command_under(&few, &["up", "polypath.toml"]));
+    let said = String::from_utf8_lossy(&up.stderr).into_owned();
+    let parts = ["tunnel.queues: ", "cannot have 16 queues", "--> polypath.toml:", "help: write fewer"];
+    assert!(up.status.code() == Some(3) && parts.iter().all(|part| said.contains(part)), "{said}");
+    assert!(!lists(&router, "link", "polypath0"));
+}
+
+#[test]
 fn a_start_without_the_privilege_or_devices_says_so_and_claims_a_kill_switch_only_if_there_is_one() {
     let Some([router, server]) = hosts() else { return };
     if !installed(&["setpriv", "unshare", "mount"]) {

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 /// The least and the most of whole numbers. All of these are taken where there is no IPv6.
-pub(in crate::config) const RANGES: [(&str, u64, u64); 8] = [
+pub(in crate::config) const RANGES: [(&str, u64, u64); 9] = [
     ("tunnel.mtu", 576, u16::MAX as u64),
+    ("tunnel.queues", 1, 16),
     ("listen.port", 0, u16::MAX as u64),
     ("lane.connections", 1, u32::MAX as u64),
     ("lane.spare", 0, 256),
