@@ -104,9 +104,10 @@ fn those_that_start_together_have_turns_and_what_comes_in_pieces_has_several() {
     let windows: Vec<u64> = handles.iter().map(|handle| window(&pair, *handle)).collect();
     assert_eq!(windows, [22_500, 20_000, INITIAL, INITIAL]);
     run(&mut pair, 200);
-    let sent =
-        |handle| pair.endpoints[CLIENT].connection(handle).unwrap().path_stats(PathId::FIRST).bytes_sent;
-    assert_eq!(handles.iter().map(|handle| sent(*handle)).collect::<Vec<_>>(), [40_000; 4]);
+    for handle in handles {
+        let stats = pair.endpoints[CLIENT].connection(handle).unwrap().path_stats(PathId::FIRST);
+        assert_eq!(stats.bytes_delivered, 40_000);
+    }
 }
 
 #[test]
