@@ -12,6 +12,9 @@ const LIFE: Duration = KnownPath::LIFE;
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
 
+/// Fewer bytes of more have no turn: as many as a window begins with without one (RFC 6928).
+const WORTH_A_TURN: u64 = 14_600;
+
 /// Names a path by the peer and both addresses. Behind a NAT, ours is the one on its inside.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct PathName {
@@ -60,29 +63,40 @@ impl KnownPaths {
         insert(&mut self.paths, name, (now + (LIFE - age), Known { path, busy_since, busy_until }));
     }
 
-    /// A turn on `name` for `bytes` of the first flight of a connection, or for as many of them as have room. Turns follow one another, over
-    /// a round trip at most. They go at half the known rate until those of two round trips lost nothing (as
-    /// draft-ietf-tsvwg-careful-resume goes until the first is acknowledged), then at all of it.
-    pub fn start(&mut self, now: Instant, name: &PathName, bytes: u64) -> Option<FirstFlight> {
+    /// When those arrive that have the next turn on `name`, if something is known of it.
+    pub fn next_turn(&self, now: Instant, name: &PathName) -> Option<Instant> {
+        let (_, on) = self.paths.get(name).filter(|(until, _)| *until > now)?;
+        Some(on.busy_until.max(now) + on.path.rtt.over(2))
+    }
+
+    /// A turn on `name` for `bytes` of the first flight of a connection that has `in_flight` there and a round trip of `rtt`, or for as many
+    /// of them as have room, if these are worth it. Turns follow one another, over a round trip at most; what continues a flight waits
+    /// for half of one. They go at half the known rate until none was heard to have lost something for two round trips (where
+    /// draft-ietf-tsvwg-careful-resume waits for the first acknowledgment), then at all of it. A first flight is at most half of what the
+    /// path holds.
+    pub fn start(
+        &mut self,
+        now: Instant,
+        name: &PathName,
+        bytes: u64,
+        (in_flight, rtt): (u64, Duration),
+    ) -> Option<FirstFlight> {
         let (_, on) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
-        let (known, at) = (on.path, on.busy_until.max(now));
+        let (known, at) = (on.path.at(rtt)?, on.busy_until.max(now));
         if now.since(on.busy_until) >= known.rtt {
             on.busy_since = now;
         }
-        let is_sure = now.since(on.busy_since) >= known.rtt.times(2);
-        let rate = if is_sure { known.rate } else { Rate(known.rate.0 / 2) };
-        let bytes = rate.bytes_in(known.rtt - at.since(now)).min(bytes);
-        if bytes == 0 {
-            return None; // nothing is left to give, or of the round trip
+        let half = Rate(known.rate.0 / 2);
+        let rate = if now.since(on.busy_since) >= known.rtt.times(2) { known.rate } else { half };
+        let ahead = if in_flight == 0 { known.rtt } else { known.rtt.over(2) };
+        let most = half.bytes_in(known.rtt).saturating_sub(in_flight);
+        let room = rate.bytes_in(ahead - at.since(now)).min(most);
+        let turn = bytes.min(room);
+        if turn == 0 || turn < bytes.min(WORTH_A_TURN) {
+            return None;
         }
-        on.busy_until = at + rate.transmission_time(bytes);
-        Some(FirstFlight { known, at, bytes, rate })
-    }
-
-    /// When `bytes` that have the next turn on `name` arrive.
-    pub fn end_of_turn(&self, now: Instant, name: &PathName, bytes: u64) -> Option<Instant> {
-        let (_, on) = self.paths.get(name).filter(|(until, _)| *until > now)?;
-        Some(on.busy_until.max(now) + on.path.rate.transmission_time(bytes) + on.path.rtt.over(2))
+        on.busy_until = at + rate.transmission_time(turn).max(Duration(1));
+        Some(FirstFlight { known, at, bytes: turn, rate })
     }
 
     /// Something of a first flight on `name` was lost.
@@ -168,40 +182,75 @@ mod tests {
         assert_eq!(known.at(at(602), &name(2)), None);
     }
 
-    /// A turn at `ms` for so many bytes: when, how many, and at how many Mbit/s. The path holds 400,000 bytes.
-    fn turn(known: &mut KnownPaths, ms: u64, bytes: u64) -> Option<[u64; 3]> {
-        let first = known.start(Instant::ZERO + Duration::from_millis(ms), &name(1), bytes)?;
+    fn ms(ms: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(ms)
+    }
+
+    /// A turn at `at` ms for so many bytes beside some in flight: when, how many, and at how many Mbit/s. The path holds 400,000 bytes.
+    fn turn(known: &mut KnownPaths, at: u64, bytes: u64, in_flight: u64) -> Option<[u64; 3]> {
+        let first = known.start(ms(at), &name(1), bytes, (in_flight, Duration::from_millis(40)))?;
         Some([first.at.0 / 1_000_000, first.bytes, first.rate.0 / 1_000_000])
     }
 
     #[test]
-    fn first_flights_have_turns_at_half_the_rate_until_those_of_two_round_trips_lost_nothing() {
+    fn first_flights_have_turns_at_half_the_rate_until_none_lost_anything_for_two_round_trips() {
         let mut known = KnownPaths::default();
-        assert_eq!(turn(&mut known, 0, 50_000), None, "nothing is known");
+        assert_eq!(turn(&mut known, 0, 50_000, 0), None, "nothing is known");
         known.insert(Instant::ZERO, name(1), path(80), Duration::ZERO);
-        assert_eq!(turn(&mut known, 100, 50_000), Some([100, 50_000, 40]));
-        assert_eq!(turn(&mut known, 100, 100_000), Some([110, 100_000, 40]));
-        known.measured(Instant::ZERO + Duration::from_millis(100), name(1), path(80), Duration::ZERO);
+        assert_eq!(turn(&mut known, 100, 50_000, 0), Some([100, 50_000, 40]));
+        assert_eq!(turn(&mut known, 100, 100_000, 0), Some([110, 100_000, 40]));
+        known.measured(ms(100), name(1), path(80), Duration::ZERO);
         assert_eq!(
-            turn(&mut known, 100, 100_000),
+            turn(&mut known, 100, 100_000, 0),
             Some([130, 50_000, 40]),
             "a round trip has room for no more"
         );
-        assert_eq!(turn(&mut known, 100, 100_000), None);
-        assert_eq!(turn(&mut known, 141, 50_000), Some([141, 50_000, 40]));
-        assert_eq!(turn(&mut known, 180, 100_000), Some([180, 100_000, 80]));
-        assert_eq!(turn(&mut known, 180, 1_000_000), Some([190, 300_000, 80]));
-        known.lost(Instant::ZERO + Duration::from_millis(225), &name(1));
-        assert_eq!(turn(&mut known, 225, 1000), Some([225, 1000, 40]));
-        assert_eq!(turn(&mut known, 300, 1000), Some([300, 1000, 40]), "none for a round trip");
-        assert_eq!(turn(&mut known, 600_101, 1000), None, "too old");
+        assert_eq!(turn(&mut known, 101, 100_000, 0), None, "5,000 bytes");
+        assert_eq!(turn(&mut known, 101, 4000, 0), Some([140, 4000, 40]), "all that there are");
+        assert_eq!(turn(&mut known, 145, 50_000, 0), Some([145, 50_000, 40]));
+        assert_eq!(turn(&mut known, 180, 150_000, 0), Some([180, 150_000, 80]));
+        assert_eq!(
+            turn(&mut known, 180, 1_000_000, 0),
+            Some([195, 200_000, 80]),
+            "half of what the path holds"
+        );
+        known.lost(ms(225), &name(1));
+        assert_eq!(turn(&mut known, 225, 1000, 0), Some([225, 1000, 40]));
+        assert_eq!(turn(&mut known, 300, 1000, 0), Some([300, 1000, 40]), "none for a round trip");
+        assert_eq!(turn(&mut known, 600_101, 1000, 0), None, "too old");
     }
 
     #[test]
-    fn on_a_path_without_a_rate_nobody_has_a_turn() {
+    fn what_continues_a_flight_waits_for_half_a_round_trip_and_has_half_of_the_path_with_it() {
+        let mut known = KnownPaths::default();
+        known.insert(Instant::ZERO, name(1), path(80), Duration::ZERO);
+        assert_eq!(turn(&mut known, 100, 300_000, 120_000), Some([100, 80_000, 40]));
+        assert_eq!(turn(&mut known, 100, 300_000, 120_000), Some([116, 20_000, 40]));
+        assert_eq!(turn(&mut known, 100, 300_000, 120_000), None);
+        assert_eq!(turn(&mut known, 100, 300_000, 0), Some([120, 100_000, 40]), "another one");
+    }
+
+    #[test]
+    fn without_a_rate_or_with_another_round_trip_nobody_has_a_turn() {
         let mut known = KnownPaths::default();
         known.insert(Instant::ZERO, name(1), path(0), Duration::ZERO);
-        assert_eq!(turn(&mut known, 100, 50_000), None);
+        assert_eq!(turn(&mut known, 100, 50_000, 0), None);
+        known.insert(Instant::ZERO, name(1), path(80), Duration::ZERO);
+        assert_eq!(known.start(ms(100), &name(1), 50_000, (0, Duration::from_millis(81))), None);
+    }
+
+    /// Each turn takes time, whatever the rate: who asks again and again comes to an end.
+    #[test]
+    fn turns_come_to_an_end_on_the_fastest_path() {
+        let mut known = KnownPaths::default();
+        known.insert(Instant::ZERO, name(1), path(100_000), Duration::ZERO);
+        let turns = (0..).take_while(|_| turn(&mut known, 100, 1_000_000_000, 0).is_some()).count();
+        assert_eq!(turns, 1);
+        known.insert(Instant::ZERO, name(2), path(100_000), Duration::ZERO);
+        let start =
+            |known: &mut KnownPaths| known.start(ms(100), &name(2), 1, (0, Duration::from_millis(40)));
+        let before = start(&mut known).unwrap().at;
+        assert!(start(&mut known).unwrap().at > before);
     }
 
     #[test]

@@ -113,13 +113,14 @@ impl Bypass {
         std::mem::take(&mut self.lock().provoking)
     }
 
-    /// What the gateway is to write; `writer` is woken when there is more.
-    pub(crate) fn take_back(&self, writer: &Waker) -> VecDeque<Bytes> {
+    /// What the gateway is to write, `most` packets of it; `writer` is woken when there is more than there was.
+    pub(crate) fn take_back(&self, writer: &Waker, most: usize) -> Vec<Bytes> {
         let mut state = self.lock();
         if !state.writer.as_ref().is_some_and(|known| known.will_wake(writer)) {
             state.writer = Some(writer.clone());
         }
-        std::mem::take(&mut state.back)
+        let most = most.min(state.back.len());
+        state.back.drain(..most).collect()
     }
 
     /// The gateway is gone.

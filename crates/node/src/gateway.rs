@@ -18,6 +18,7 @@ use std::task::{Context, Poll};
 use std::time;
 
 use bytes::Bytes;
+use nix::net::if_::if_nametoindex;
 use polypath_endpoint::inner::InnerPacket;
 use polypath_endpoint::packet::{Packet, decode_local, decode_packet};
 use polypath_endpoint::{Input, Locators, Outlet};
@@ -257,18 +258,18 @@ impl Gateway {
     /// Gives the device what others bring.
     fn inject(&mut self, cx: &Context<'_>) {
         let Some(aside) = &mut self.aside else { return };
-        let packets = Vec::from(aside.bypass.take_back(cx.waker()));
+        let room = MAX_INJECTED.saturating_sub(self.device.waiting());
+        let packets = aside.bypass.take_back(cx.waker(), room);
         let provoking = aside.bypass.take_provoking();
         aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
         packets.iter().for_each(|packet| aside.came(packet));
         packets.chunks(SPARE).chain(provoking.chunks(SPARE)).for_each(|packets| self.put_packets(packets));
     }
 
-    /// Gives the device packets of others, as many as may wait for it, joined where it can.
+    /// Gives the device packets of others, joined where it can.
     fn put_packets(&mut self, packets: &[Bytes]) {
-        let room = MAX_INJECTED.saturating_sub(self.device.waiting()).min(packets.len());
         let fill = |packet: &Bytes| Filled::new(self.spare.take(), packet);
-        let mut filled: Vec<Filled> = packets[..room].iter().filter_map(fill).collect();
+        let mut filled: Vec<Filled> = packets.iter().filter_map(fill).collect();
         self.stats.refused.fetch_add((packets.len() - filled.len()) as u64, Ordering::Relaxed);
         if filled.len() > 1 {
             self.joiner.join(&mut filled, self.udp_gso);
@@ -304,8 +305,12 @@ impl Carrier for Gateway {
     }
 }
 
-/// The device with what the kernel has there, in which queues may be added if it is to have several.
+/// The device with what the kernel has there, to which queues may be added if it is to have several. Others could add theirs, too, so one of
+/// that name is not taken up.
 fn built(config: &GatewayConfig) -> io::Result<SyncDevice> {
+    if config.queues > 1 && if_nametoindex(config.name.as_str()).is_ok() {
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another interface has this name"));
+    }
     let mut device = DeviceBuilder::new().name(&config.name).mtu(config.mtu).offload(true);
     for (address, prefix) in &config.addresses {
         device = match address {

@@ -32,7 +32,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives a connection that asks the turns in first flights that end soonest; whether it has one.
+    /// Gives a connection that asks the turns in first flights that end soonest; whether it got one.
     #[inline]
     pub(super) fn give_turns(&mut self, now: Instant, index: u32) -> bool {
         let asked = self.slots.at(index).and_then(|slot| slot.connection.asks());
@@ -42,28 +42,32 @@ impl Endpoint {
     #[inline(never)]
     fn give_turns_for(&mut self, now: Instant, index: u32, bytes: u64) -> bool {
         let Some(slot) = self.slots.at(index) else { return false };
+        let (cover, known, connection) = (&self.cover, &mut self.known, &mut slot.connection);
         let turn = |(path, locators)| {
-            let name = name_of(&self.cover, &locators).filter(|_| slot.connection.starts(path))?;
-            Some((self.known.end_of_turn(now, &name, bytes)?, path, name))
+            let (name, start) = (name_of(cover, &locators)?, connection.starts(path)?);
+            Some((known.next_turn(now, &name)?, path, name, start))
         };
         let mut turns: Vec<_> = slot.paths.iter().filter_map(turn).collect();
         turns.sort_unstable();
         let mut left = bytes;
-        for (_, path, name) in turns {
-            let Some(first) = self.known.start(now, &name, left) else { continue };
-            slot.connection.start_path(now, path, first);
+        for (_, path, name, start) in turns {
+            let Some(first) = known.start(now, &name, left, start) else { continue };
+            connection.start_path(now, path, first);
             left -= first.bytes;
         }
         left < bytes
     }
 
-    /// Hears whether a first flight of a connection lost something.
+    /// Hears whether first flights of a connection lost something.
     #[inline]
     pub(super) fn hear_losses(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index) else { return };
-        let path = slot.connection.take_lost_start().and_then(|path| slot.paths.locators(path));
-        if let Some(name) = path.and_then(|locators| name_of(&self.cover, locators)) {
-            self.known.lost(now, &name);
+        let lost = slot.connection.take_lost_starts();
+        if lost.is_empty() {
+            return;
+        }
+        for (_, locators) in slot.paths.iter().filter(|(path, _)| lost.contains(*path)) {
+            name_of(&self.cover, &locators).into_iter().for_each(|name| self.known.lost(now, &name));
         }
     }
 }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker, ready};
 use std::thread::{self, JoinHandle};
 
 use polypath_endpoint::inner::InnerPacket;
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use tokio::runtime;
 use tokio::sync::mpsc;
 use tun_rs::{AsyncDevice, SyncDevice, VIRTIO_NET_HDR_LEN};
@@ -21,7 +21,7 @@ use super::device::{Device, MAX_PENDING};
 use super::{GatewayStats, MAX_INJECTED, count};
 use crate::pool::{Buffer, Pool};
 
-/// Packets that were read and wait for the driver, of each queue; more wait in the kernel.
+/// Packets that were read and wait for the driver, times the number of queues; more wait in the kernel.
 const READ_AHEAD: usize = 32;
 /// Packets for one queue that wait, at most: injected ones, and those that the endpoint still sends.
 const MAX_LEAVING: usize = MAX_INJECTED + MAX_PENDING;
@@ -35,6 +35,8 @@ pub(super) struct Queues {
     /// By queue.
     leaving: Vec<mpsc::Sender<Packet>>,
     threads: Vec<JoinHandle<()>>,
+    /// Packets that waited when the driver looked last, and those since: what the driver was told stays true until it looks again.
+    seen: usize,
     shared: Shared,
 }
 
@@ -65,11 +67,15 @@ impl Queues {
         let (tell, received) = mpsc::channel(READ_AHEAD * queues);
         let (pool, spare, stats) = (pool.clone(), spare.clone(), stats.clone());
         let shared = Shared { pool, spare, waiting: Arc::default(), stats };
-        let mut all = Self { received, leaving: Vec::new(), threads: Vec::new(), shared };
+        let mut all = Self { received, leaving: Vec::new(), threads: Vec::new(), seen: 0, shared };
         for (n, device) in [device].into_iter().chain(others?).enumerate() {
             all.serve(n, device, tell.clone())?;
         }
         Ok(all)
+    }
+
+    fn look(&mut self) {
+        self.seen = self.shared.waiting.packets.load(Ordering::Relaxed);
     }
 
     /// Begins the thread of queue `n`.
@@ -104,6 +110,7 @@ impl Device for Queues {
         let packet = buffer.get(VIRTIO_NET_HDR_LEN..len).unwrap_or_default();
         let queue = &self.leaving[queue_of(packet, self.leaving.len())];
         self.shared.waiting.packets.fetch_add(1, Ordering::Relaxed);
+        self.seen += 1;
         if let Err(refused) = queue.try_send((buffer, len)) {
             count(&self.shared.stats.refused);
             self.shared.left(refused.into_inner().0);
@@ -111,13 +118,15 @@ impl Device for Queues {
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) {
+        self.look();
         if self.is_full() {
             self.shared.waiting.wake_later(cx);
+            self.look();
         }
     }
 
     fn waiting(&self) -> usize {
-        self.shared.waiting.packets.load(Ordering::Relaxed)
+        self.seen
     }
 }
 
@@ -158,7 +167,7 @@ impl Waiting {
         }
     }
 
-    /// Wakes the task when packets have left. It looks afterwards whether they did so meanwhile.
+    /// Wakes the task when packets have left. Its owner looks afterwards whether they did so meanwhile.
     fn wake_later(&self, cx: &Context<'_>) {
         *self.driver.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
     }
@@ -212,10 +221,12 @@ impl Queue {
     }
 }
 
-/// Reading and writing needs none: this thread keeps nothing of what the process gives up later, or keeps.
+/// Reading and writing needs none. What another user needs to be made of the process stays, since all threads change together, or the
+/// process ends (nptl(7)); it goes with that.
 fn give_up_rights() -> io::Result<()> {
-    let none = CapabilitySet::empty();
-    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+    let to_change = CapabilitySet::SETUID | CapabilitySet::SETGID;
+    let (kept, none) = (capabilities(None)?.permitted & to_change, CapabilitySet::empty());
+    Ok(set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: none })?)
 }
 
 #[cfg(test)]

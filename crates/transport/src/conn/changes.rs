@@ -1,6 +1,6 @@
 //! Paths of a connection: they come, change and go, and others tell of them what segments do not.
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::connection::{Connection, State};
 use super::paths::Member;
@@ -137,27 +137,27 @@ impl Connection {
         self.engine.set_beside(now, path, beside);
     }
 
-    /// Bytes that wait for turns in first flights, of which there are some.
+    /// Bytes that wait for turns in first flights, if there are any.
     #[inline]
     pub fn asks(&self) -> Option<u64> {
         let waiting = self.sender.usable();
-        (waiting > 0 && self.engine.asks(waiting)).then_some(waiting)
+        (waiting > 0 && self.state != State::Closed && self.engine.asks(waiting)).then_some(waiting)
     }
 
-    /// Whether a turn on `path` would count.
-    pub fn starts(&self, path: PathId) -> bool {
+    /// What `path` has under way and how long its last round trip was, if a turn there would count.
+    pub fn starts(&mut self, path: PathId) -> Option<(u64, Duration)> {
         self.engine.starts(path)
     }
 
-    /// A turn in the first flight of `path`: the window grows to what it needs, up to half of what the path holds.
+    /// A turn in the first flight of `path`, which [starts](Self::starts): the window grows to what it needs.
     pub fn start_path(&mut self, now: Instant, path: PathId, first: FirstFlight) {
         self.engine.start(now, path, first);
     }
 
-    /// The path whose first flight lost something, once.
+    /// The paths whose first flights lost something, each once.
     #[inline]
-    pub fn take_lost_start(&mut self) -> Option<PathId> {
-        self.engine.take_lost_start()
+    pub fn take_lost_starts(&mut self) -> PathSet {
+        self.engine.take_lost_starts()
     }
 
     /// The peer answered something else than a segment on `path` (a heartbeat), `rtt` after it was asked:

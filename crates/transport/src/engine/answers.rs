@@ -2,7 +2,7 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
-use super::lane::Lane;
+use super::lane::{Lane, Start};
 use super::machine::{Engine, case};
 use crate::facts::{AckSample, PathState, PathView, RouteEstimate};
 use crate::loss::policy::Order;
@@ -67,6 +67,9 @@ impl Engine {
         let fresh = lane.flight.fresh();
         lane.timeouts = 0;
         lane.stats.bytes_delivered += fresh.bytes;
+        if lane.start != Start::Over && lane.stats.bytes_delivered >= lane.first_flight {
+            (lane.start, lane.had_turn) = (Start::Over, false);
+        }
         let estimator = &mut lane.estimator;
         hear_times(now, path, answer, &learnt, estimator, &mut self.clock);
         let newest = fresh.newest.as_ref().map(|(_, newest)| newest);

@@ -31,9 +31,10 @@ pub(crate) struct Lane {
     pub(super) was_full: bool,
     /// What an earlier connection measured, until the first round trip shows whether it still holds.
     pub(super) known: Option<KnownPath>,
-    /// How far its first flight is.
+    /// How far its first flight is, and what of the stream is its end, bytes delivered.
     pub(super) start: Start,
-    /// It had a turn, and nothing was lost since.
+    pub(super) first_flight: u64,
+    /// It had a turn, and lost nothing in its first flight yet.
     pub(super) had_turn: bool,
     /// What left, in its order.
     pub flight: Flight,
@@ -60,11 +61,11 @@ pub(crate) struct Lane {
 /// How far the first flight of a path is, which is known from earlier connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Start {
-    /// Nothing of it left.
+    /// It had no turn yet.
     Ahead,
-    /// Some of it: the window may still grow.
+    /// It had one, and may have more.
     Begun,
-    /// All of it, or something was lost.
+    /// It was delivered, or lost something, or may not grow.
     Over,
 }
 

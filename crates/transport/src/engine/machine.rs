@@ -5,7 +5,7 @@
 //! paths are, `views.rs` what controller and scheduler see of them; `credit.rs` ends an acknowledgment. `numbers.rs` takes
 //! acknowledgments by number, `aside.rs` what the owner accounts for itself.
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Instant, PathId, PathSet};
 
 use super::config::EngineConfig;
 use super::facts::Fact;
@@ -35,8 +35,8 @@ pub(crate) struct Engine {
     pub(super) policy: Box<dyn LossPolicy>,
     /// The tail of this path must be probed.
     pub(super) probe: Option<PathId>,
-    /// The first flight of this path lost something.
-    pub(super) lost_start: Option<PathId>,
+    /// The first flights of these paths lost something.
+    pub(super) lost_starts: PathSet,
     /// Timeouts on any path since anything was delivered.
     pub(super) stalled: u32,
     /// Some lane has credit.
@@ -84,7 +84,7 @@ impl Engine {
             verdicts: Vec::new(),
             facts: Vec::new(),
             probe: None,
-            lost_start: None,
+            lost_starts: PathSet::EMPTY,
             stalled: 0,
             delivered_at: Instant::ZERO,
             credited: false,

@@ -1,6 +1,6 @@
 //! Paths come, change, fail, come back and go.
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::config::PathConfig;
 use super::lane::{Lane, Silence, Start};
@@ -20,6 +20,9 @@ const PROBE_INTERVALS: [Duration; 2] = [Duration::from_millis(1), Duration::from
 
 /// Bytes delivered on a path before what was measured is worth keeping.
 const WORTH_KNOWING: u64 = 100_000;
+
+/// Segments after whose delivery slow start goes on alone, unless they had a turn: as many as may leave at once (RFC 6928).
+const UNKNOWN: u64 = 10;
 
 /// Most segments of a request, which needs no turn.
 const REQUEST: u64 = 2;
@@ -52,6 +55,7 @@ impl Engine {
             together: 0,
             known: config.known,
             start: Start::Ahead,
+            first_flight: UNKNOWN * u64::from(mss),
             had_turn: false,
             limit: config.max_rate.map(|rate| Limit::new(rate, config.overhead)),
             marks: Marks::default(),
@@ -192,28 +196,26 @@ impl Engine {
         with(Start::Ahead).any(|view| waiting > REQUEST * u64::from(view.mss))
     }
 
-    /// Whether the first flight of `path` is not over, and may leave.
-    pub(crate) fn starts(&self, path: PathId) -> bool {
-        let Some((lane, view)) = self.lanes.get(path).zip(self.views.get(path)) else { return false };
-        let may = view.state == PathState::Active && !view.spill && lane.estimator.rtt.latest().is_some();
-        may && lane.start != Start::Over && self.controller.starts(path)
+    /// What `path` has under way and how long its last round trip was, if its first flight is not over, and may leave.
+    pub(crate) fn starts(&mut self, path: PathId) -> Option<(u64, Duration)> {
+        let (lane, view) = self.lanes.get_mut(path).zip(self.views.get(path))?;
+        if !self.controller.starts(path) {
+            lane.start = Start::Over;
+        }
+        let may = view.state == PathState::Active && !view.spill && lane.start != Start::Over;
+        lane.estimator.rtt.latest().filter(|_| may).map(|rtt| (lane.in_flight(), rtt))
     }
 
-    /// `first` is a turn in the first flight of `path`. It counts if the round trip is like the known one.
+    /// `first` is a turn in the first flight of `path`, which [starts](Self::starts).
     pub(crate) fn start(&mut self, now: Instant, path: PathId, first: FirstFlight) {
         let (lane, view) = (&mut self.lanes[path], &mut self.views[path]);
-        lane.start = Start::Over;
-        let Some(known) = lane.estimator.rtt.latest().and_then(|rtt| first.known.at(rtt)) else { return };
+        (lane.start, lane.had_turn) = (Start::Begun, true);
+        lane.first_flight = lane.first_flight.max(lane.stats.bytes_sent + first.bytes);
         if self.rules.trains {
-            lane.estimator.show(known.rate);
+            lane.estimator.show(first.known.rate);
         }
-        let most = known.rate.bytes_in(known.rtt) / 2;
-        let bytes = (lane.in_flight() + first.bytes).min(most);
-        if bytes < most {
-            lane.start = Start::Begun;
-        }
-        lane.had_turn = true;
-        self.controller.on_first_flight(path, &FirstFlight { known, bytes, ..first });
+        let bytes = lane.in_flight() + first.bytes;
+        self.controller.on_first_flight(path, &FirstFlight { bytes, ..first });
         if first.at > now {
             view.earliest_send = view.earliest_send.max(first.at);
         }
@@ -226,14 +228,14 @@ impl Engine {
         let lane = &mut self.lanes[path];
         lane.start = Start::Over;
         if std::mem::take(&mut lane.had_turn) {
-            self.lost_start = Some(path);
+            self.lost_starts.insert(path);
         }
     }
 
-    /// The path whose first flight lost something; it is told once.
+    /// The paths whose first flights lost something, each once.
     #[inline]
-    pub(crate) fn take_lost_start(&mut self) -> Option<PathId> {
-        self.lost_start.take()
+    pub(crate) fn take_lost_starts(&mut self) -> PathSet {
+        std::mem::take(&mut self.lost_starts)
     }
 
     /// What the next connection may know of `path`, and since when.

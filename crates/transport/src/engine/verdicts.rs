@@ -51,6 +51,7 @@ impl Engine {
     /// What a tail probe repaired was lost like anything else (RFC 8985 §7.4).
     fn reduce(&mut self, now: Instant, path: PathId, episode: Episode, judged: &mut Judged) {
         self.lanes[path].recovering = Some(episode);
+        self.end_start(path);
         let event = LossEvent {
             cause: LossCause::TailProbe,
             episode,
@@ -88,6 +89,7 @@ impl Engine {
         self.controller.on_lost(now, path, &LostSegment { offset: what.cargo, bytes, sent_at });
         if first {
             self.lanes[path].recovering = Some(episode);
+            self.end_start(path);
             if !self.lanes[path].marks.answer_for(sent_at) {
                 let event = LossEvent { cause, episode, bytes, flight_size, oldest_sent: sent_at };
                 self.lose_window(now, path, &event);

@@ -101,7 +101,7 @@ fn an_abort_leaves_no_core_with_the_key_in_it() {
 }
 
 /// The state of each thread of a process that reads and writes a queue of the device (proc(5), status).
-fn queues(pid: u32) -> Vec<String> {
+pub fn queues(pid: u32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let all = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
     all.filter(|status| status.starts_with("Name:\tqueue ")).collect()

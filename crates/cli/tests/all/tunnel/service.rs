@@ -58,6 +58,7 @@ fn pair() -> Option<[Host; 2]> {
 #[test]
 fn once_set_up_it_is_another_user_with_the_rights_that_it_needs_and_no_others() {
     let Some([mut router, mut server]) = pair() else { return };
+    router.edit(|text| text.replace("queues = 1", "queues = 3"));
     server.up();
     router.up();
     meet(&router, &server);
@@ -68,6 +69,14 @@ fn once_set_up_it_is_another_user_with_the_rights_that_it_needs_and_no_others() 
     }
     assert_eq!((line(&router, "CapInh"), line(&router, "NoNewPrivs")), ("0".repeat(16), "1".to_owned()));
     assert_eq!(line(&router, "CapBnd"), KEPT);
+    let queues = super::abort::queues(router.daemon.as_ref().unwrap().id());
+    assert_eq!(queues.len(), 3);
+    for status in queues {
+        assert_eq!(line_of(&status, "Uid"), [NOBODY; 4].map(|id| id.to_string()).join("\t"));
+        for set in ["CapEff", "CapPrm", "CapInh"] {
+            assert_eq!(line_of(&status, set), "0".repeat(16), "{set}");
+        }
+    }
     changes(&router, &server);
     who_may_ask(&router, NOBODY);
     ends(router);
