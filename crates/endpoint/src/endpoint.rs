@@ -359,8 +359,7 @@ impl Endpoint {
     #[inline]
     fn settle(&mut self, now: Instant, index: u32) {
         self.share_memory(index);
-        self.count_under_way(now, index);
-        self.hear_losses(now, index);
+        self.hear_paths(now, index);
         self.slots.rouse(index);
         let Some(slot) = self.slots.at(index) else { return };
         slot.queued = false;

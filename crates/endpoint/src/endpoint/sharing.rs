@@ -6,9 +6,16 @@ use super::Endpoint;
 use super::recall::name_of;
 
 impl Endpoint {
+    /// Hears of the paths of a connection what others must know.
+    #[inline]
+    pub(super) fn hear_paths(&mut self, now: Instant, index: u32) {
+        self.count_under_way(now, index);
+        self.hear_losses(now, index);
+    }
+
     /// Counts what a connection has under way on each of several paths; with one path there is nothing to choose.
     #[inline]
-    pub(super) fn count_under_way(&mut self, now: Instant, index: u32) {
+    fn count_under_way(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index).filter(|slot| !slot.retired) else { return };
         let (cover, known, several) = (&self.cover, &self.known, slot.paths.len() > 1);
         for (path, locators, counted) in slot.paths.counted() {
@@ -60,7 +67,7 @@ impl Endpoint {
 
     /// Hears whether first flights of a connection lost something.
     #[inline]
-    pub(super) fn hear_losses(&mut self, now: Instant, index: u32) {
+    fn hear_losses(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index) else { return };
         let lost = slot.connection.take_lost_starts();
         if lost.is_empty() {
