@@ -300,7 +300,7 @@ impl Controller for Polypath {
     }
 
     fn starts(&self, path: PathId) -> bool {
-        self.context(path).is_some_and(|context| context.law().starts())
+        self.context(path).is_some_and(|context| context.is_alone() && context.law().starts())
     }
 
     fn on_first_flight(&mut self, path: PathId, first: &FirstFlight) {

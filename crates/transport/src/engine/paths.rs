@@ -220,6 +220,10 @@ impl Engine {
             view.earliest_send = view.earliest_send.max(first.at);
         }
         self.refresh_all(now);
+        let view = &self.views[path];
+        if view.room < first.bytes.min(view.mss.into()) as i64 {
+            self.lanes[path].start = Start::Over; // it did not help
+        }
     }
 
     /// Something was lost on `path`, or marked: it has no more turns.
