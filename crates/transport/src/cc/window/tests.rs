@@ -111,7 +111,11 @@ fn a_first_flight_of_less_than_the_window_leaves_at_its_rate_or_what_trains_told
     let mut r = paced(10);
     r.on_first_flight(&first_flight(8, 5000));
     let sends = |r: &Window| (r.bytes(), r.pace().map(|p| p.rate));
-    assert_eq!(sends(&r), (10_000, Some(Rate::from_mbps(8))));
+    assert_eq!(
+        sends(&r),
+        (10_000, Some(Rate::from_mbps(6))),
+        "three quarters of it: twice the window is less"
+    );
     r.on_first_flight(&first_flight(40, 100_000));
     assert_eq!(sends(&r), (100_000, Some(Rate::from_mbps(20))), "no less than a window in a round trip");
 }
