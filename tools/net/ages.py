@@ -53,9 +53,8 @@ def ages(bed, to=None, mptcp=False):
 
 
 def tunnel_age(runs):
-    """How many ms old the bytes of a bulk connection are when they arrive, median: through the daemons (also those of
-    $POLYPATH_BEFORE), over the first link, by MPTCP. Each with the kernel's own buffer, and with little of it
-    (`net.ipv4.tcp_notsent_lowat`)."""
+    """Median time from write to read of a bulk connection's bytes, ms: through the daemons (and those of $POLYPATH_BEFORE), over the first
+    link, by MPTCP. Each way is measured twice: with the kernel's default buffer, and with `net.ipv4.tcp_notsent_lowat`."""
     ways = dict(WAYS)
     if BEFORE:
         ways[f"polypath up, {BEFORE}"] = partial(polypath, binary=BEFORE)

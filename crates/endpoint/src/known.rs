@@ -186,7 +186,8 @@ mod tests {
         Instant::ZERO + Duration::from_millis(ms)
     }
 
-    /// A turn at `at` ms for so many bytes beside some in flight: when, how many, and at how many Mbit/s. The path holds 400,000 bytes.
+    /// A connection with `in_flight` bytes under way asks at `at` ms for a turn of `bytes`. The turn: its start, ms; bytes; Mbit/s. The path
+    /// holds 400,000 bytes.
     fn turn(known: &mut KnownPaths, at: u64, bytes: u64, in_flight: u64) -> Option<[u64; 3]> {
         let first = known.start(ms(at), &name(1), bytes, (in_flight, Duration::from_millis(40)))?;
         Some([first.at.0 / 1_000_000, first.bytes, first.rate.0 / 1_000_000])

@@ -255,15 +255,22 @@ impl Outlet for Gateway {
 }
 
 impl Gateway {
-    /// Gives the device what others bring.
+    /// Gives the device what others bring, as much as it takes: the rest waits where they left it.
     fn inject(&mut self, cx: &Context<'_>) {
-        let Some(aside) = &mut self.aside else { return };
-        let room = MAX_INJECTED.saturating_sub(self.device.waiting());
-        let packets = aside.bypass.take_back(cx.waker(), room);
-        let provoking = aside.bypass.take_provoking();
-        aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
-        packets.iter().for_each(|packet| aside.came(packet));
-        packets.chunks(SPARE).chain(provoking.chunks(SPARE)).for_each(|packets| self.put_packets(packets));
+        while let Some(aside) = &mut self.aside {
+            let room = MAX_INJECTED.saturating_sub(self.device.waiting());
+            let packets = aside.bypass.take_back(cx.waker(), room);
+            let provoking = aside.bypass.take_provoking();
+            aside.bypass.take_diverted().iter().for_each(|syn| aside.divert(syn));
+            packets.iter().for_each(|packet| aside.came(packet));
+            packets
+                .chunks(SPARE)
+                .chain(provoking.chunks(SPARE))
+                .for_each(|packets| self.put_packets(packets));
+            if packets.is_empty() {
+                break;
+            }
+        }
     }
 
     /// Gives the device packets of others, joined where it can.

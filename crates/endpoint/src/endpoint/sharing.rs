@@ -6,7 +6,7 @@ use super::Endpoint;
 use super::recall::name_of;
 
 impl Endpoint {
-    /// Hears of the paths of a connection what others must know.
+    /// Records what a connection has under way on its paths, and what it lost there, for the connections beside it.
     #[inline]
     pub(super) fn hear_paths(&mut self, now: Instant, index: u32) {
         self.count_under_way(now, index);

@@ -139,8 +139,8 @@ impl Drop for Queues {
     }
 }
 
-/// The queue, of so many, to which `packet` is written: that of all packets of its flow, in either direction. Fragments have no ports,
-/// and are a flow of their own.
+/// The number of the queue to which `packet` is written. All packets of a flow have the same, in both directions. Fragments have no ports:
+/// those between two hosts are one flow.
 fn queue_of(packet: &[u8], queues: usize) -> usize {
     let Ok(looked) = InnerPacket::parse(packet) else { return 0 };
     let (src, dst) = looked.ports.unwrap_or_default();

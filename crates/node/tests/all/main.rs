@@ -5,6 +5,7 @@ mod capture;
 #[path = "../common/mod.rs"]
 mod common;
 mod fragments;
+mod injected;
 mod kernel;
 mod late_reader;
 mod multipath_netns;
