@@ -255,8 +255,8 @@ impl Outlet for Gateway {
 }
 
 impl Gateway {
-    /// Gives the device what others bring, as much as it takes: the rest waits where they left it.
-    fn inject(&mut self, cx: &Context<'_>) {
+    /// Gives the device what others bring, as much as it takes: the rest waits where they left it. Whether that was all.
+    fn inject(&mut self, cx: &Context<'_>) -> bool {
         while let Some(aside) = &mut self.aside {
             let room = MAX_INJECTED.saturating_sub(self.device.waiting());
             let packets = aside.bypass.take_back(cx.waker(), room);
@@ -268,9 +268,10 @@ impl Gateway {
                 .chain(provoking.chunks(SPARE))
                 .for_each(|packets| self.put_packets(packets));
             if packets.is_empty() {
-                break;
+                return room > 0;
             }
         }
+        true
     }
 
     /// Gives the device packets of others, joined where it can.
@@ -306,9 +307,13 @@ impl Carrier for Gateway {
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         self.depart();
-        self.inject(cx);
-        self.device.poll_flush(cx);
-        Ok(())
+        loop {
+            let all = self.inject(cx);
+            self.device.poll_flush(cx);
+            if all || self.device.is_full() {
+                return Ok(());
+            }
+        }
     }
 }
 
