@@ -1,15 +1,22 @@
 """Many connections at once through the daemons, and both directions at once."""
 
+import json
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from bed import Bed
 from fair import growth
-from homes import WAYS, Access
-from parts import FIBRE_LTE, table
+from homes import WAYS, Access, first_link, polypath
+from parts import FIBRE_LTE, median, table
 from rivals import tcp
+from versions import BEFORE
 
 # The first seconds, which do not count, and the length of each connection, s.
 EARLY, LENGTH = 5, 20
+# Sends in bulk both ways over many connections, and for how long, s.
+EXCHANGE, EXCHANGED = (sys.executable, Path(__file__).with_name("exchange.py")), 15
 # Of a home: what the second of both directions is for.
 LTE_DSL = (Access(30, 10, 25, hold=0.5), Access(20, 5, 10, hold=0.2))
 
@@ -58,4 +65,29 @@ def tunnel_both(runs):
     table("LTE 30/10, 25 ms + DSL 20/5, 10 ms, Mbit/s", rates)
 
 
-PARTS = {"tunnel_many": tunnel_many, "tunnel_both": tunnel_both}
+def tunnel_exchange(runs):
+    """20 and 200 connections that send in bulk both ways over a bare veth pair, through the daemons, those of $POLYPATH_BEFORE and plain:
+    Gbit/s, the lesser direction's part of it, and the longest time in which one of them got nothing."""
+    ways = {"polypath up": polypath} | ({BEFORE: lambda bed: polypath(bed, BEFORE)} if BEFORE else {}) | {"plain TCP": first_link}
+    for count in (20, 200):
+        found = {way: [] for way in ways}
+        for n in range(runs):
+            for way in list(ways)[:: 1 if n % 2 == 0 else -1]:
+                with Bed([None]) as bed:
+                    _options, ends = ways[way](bed)
+                    found[way].append(exchanged(bed, ends[1], count))
+        print(f"\n{count} connections both ways over a bare veth pair: Gbit/s; part of the lesser direction; longest silence, s")
+        for way, rows in found.items():
+            print(f"  {way:30}" + "; ".join(median(column) for column in zip(*rows)), flush=True)
+
+
+def exchanged(bed, address, count):
+    server = bed.spawn(1, *EXCHANGE, "serve", address, EXCHANGED + 0.5)
+    time.sleep(0.5)
+    client = bed.spawn(0, *EXCHANGE, "call", address, EXCHANGED, count)
+    ends = [json.loads(child.communicate(timeout=EXCHANGED + 30)[0]) for child in (client, server)]
+    rates = [sum(got for got, _ in each) * 8 / EXCHANGED / 1e9 for each in ends]
+    return sum(rates), min(rates) / sum(rates), max(silence for each in ends for _, silence in each)
+
+
+PARTS = {"tunnel_many": tunnel_many, "tunnel_both": tunnel_both, "tunnel_exchange": tunnel_exchange}

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use polypath_endpoint::{Input, pump};
+use tokio::task::{JoinHandle, unconstrained};
 
 use crate::alarm::Alarm;
 use crate::carrier::Carrier;
@@ -23,8 +24,13 @@ pub(crate) struct Driver<C> {
 }
 
 impl<C: Carrier> Driver<C> {
-    /// Needs a tokio runtime.
-    pub fn new(shared: Arc<Shared>, carrier: C) -> io::Result<Self> {
+    /// Begins the task. Needs a tokio runtime, whose limit of 128 operations a turn does not count: a carrier limits what it receives in a
+    /// round, and a device has dropped some when it is read too little at a time.
+    pub fn start(shared: &Arc<Shared>, carrier: C) -> io::Result<JoinHandle<()>> {
+        Ok(tokio::spawn(unconstrained(Self::new(shared.clone(), carrier)?)))
+    }
+
+    fn new(shared: Arc<Shared>, carrier: C) -> io::Result<Self> {
         let alarm = Alarm::new(shared.clock)?;
         Ok(Self { shared, carrier, inbox: Vec::new(), alarm })
     }

@@ -61,8 +61,10 @@ pub struct GatewayStats {
     pub refused: AtomicU64,
 }
 
-/// Packets taken from the device in one round.
-const PACKETS_PER_ROUND: usize = 32;
+/// What one round takes from the device, at most: as much as from a socket, in packets however short. What the device cannot pass on in
+/// time it drops.
+const PACKETS_PER_ROUND: usize = 512;
+const BYTES_PER_ROUND: usize = 2 << 20;
 /// Largest packet with its virtio-net header, bytes.
 const BUFFER: usize = VIRTIO_NET_HDR_LEN + 65_535;
 /// Buffers that wait to be used again, in either direction.
@@ -113,10 +115,15 @@ impl Gateway {
             ..=1 => Box::new(OneQueue::new(device, spare.clone(), stats.clone())?),
             queues => Box::new(Queues::start(device, queues, [&pool, &spare], &stats)?),
         };
-        let buffer = pool.take();
+        Ok(Self { name, udp_gso, ..Self::over(device, [pool, spare], stats) })
+    }
+
+    /// Reads and writes `device`, with buffers of two pools: of what is read, and of what is written.
+    fn over(device: Box<dyn Device>, [pool, spare]: [Pool; 2], stats: Arc<GatewayStats>) -> Self {
+        let (name, buffer) = (String::new(), pool.take());
         let (joiner, fragments) = Default::default();
-        let (train, aside) = (None, None);
-        Ok(Self { device, name, udp_gso, pool, spare, buffer, train, joiner, fragments, aside, stats })
+        let (udp_gso, train, aside) = (false, None, None);
+        Self { device, name, udp_gso, pool, spare, buffer, train, joiner, fragments, aside, stats }
     }
 
     /// The name the device has got.
@@ -219,6 +226,21 @@ impl Gateway {
         self.pool.share(full, len).slice(VIRTIO_NET_HDR_LEN..)
     }
 
+    /// Takes a round's worth from the device. Whether there may be more.
+    fn receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
+        let mut left = BYTES_PER_ROUND;
+        for _ in 0..PACKETS_PER_ROUND {
+            let Poll::Ready(len) = self.device.poll_receive(cx, &mut self.buffer) else { return Ok(false) };
+            let len = len?;
+            inbox.extend(self.input(len));
+            left = left.saturating_sub(len);
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
     /// Sends what is ready to leave, as far as the device takes it.
     fn depart(&mut self) {
         if let Some(train) = self.train.take() {
@@ -293,16 +315,9 @@ impl Gateway {
 
 impl Carrier for Gateway {
     fn poll_receive(&mut self, cx: &mut Context<'_>, inbox: &mut Vec<Input>) -> io::Result<bool> {
-        let mut more = true;
-        for _ in 0..PACKETS_PER_ROUND {
-            let Poll::Ready(len) = self.device.poll_receive(cx, &mut self.buffer) else {
-                more = false;
-                break;
-            };
-            inbox.extend(self.input(len?));
-        }
+        let more = self.receive(cx, inbox);
         self.aside.iter_mut().for_each(|aside| aside.bypass.offer(&mut aside.leaving));
-        Ok(more)
+        more
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
@@ -340,4 +355,43 @@ fn is_tcp(packet: &Bytes) -> bool {
 
 fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Always has another packet, of this length with its header, which is nothing that our TCP knows.
+    struct Endless(usize);
+
+    impl Device for Endless {
+        fn poll_receive(&mut self, _cx: &mut Context<'_>, buffer: &mut Buffer) -> Poll<io::Result<usize>> {
+            buffer[..self.0].fill(0);
+            Poll::Ready(Ok(self.0))
+        }
+
+        fn put(&mut self, _buffer: Buffer, _len: usize) {}
+
+        fn poll_flush(&mut self, _cx: &mut Context<'_>) {}
+
+        fn waiting(&self) -> usize {
+            0
+        }
+    }
+
+    /// How many packets of this length one round takes from a device that always has more.
+    fn taken(len: usize) -> u64 {
+        let pools = [(); 2].map(|()| Pool::new(BUFFER, SPARE));
+        let mut gateway = Gateway::over(Box::new(Endless(len)), pools, Arc::default());
+        assert!(gateway.poll_receive(&mut Context::from_waker(Waker::noop()), &mut Vec::new()).unwrap());
+        gateway.stats.malformed.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn a_round_takes_as_many_bytes_as_from_a_socket_and_of_short_packets_more_than_the_device_holds() {
+        assert_eq!(taken(BUFFER), 32);
+        assert_eq!(taken(100), 512);
+    }
 }

@@ -75,7 +75,7 @@ impl Node {
     /// An endpoint on any carrier. Needs a tokio runtime.
     pub fn start(config: EndpointConfig, carrier: impl Carrier) -> io::Result<Self> {
         let shared = Shared::new(Endpoint::new(config, random_seed()?));
-        let driver = tokio::spawn(Driver::new(shared.clone(), carrier)?);
+        let driver = Driver::start(&shared, carrier)?;
         Ok(Self { shared, locals: Vec::new(), driver: Some(driver) })
     }
 
@@ -105,7 +105,7 @@ impl Node {
         for local in carrier.locals() {
             shared.act(|state, now| state.endpoint.handle(now, local));
         }
-        let driver = tokio::spawn(Driver::new(shared.clone(), carrier)?);
+        let driver = Driver::start(&shared, carrier)?;
         Ok(Self { shared, locals: Vec::new(), driver: Some(driver) })
     }
 
