@@ -67,7 +67,7 @@ def tunnel_both(runs):
 
 def tunnel_exchange(runs):
     """20 and 200 connections that send in bulk both ways over a bare veth pair, through the daemons, those of $POLYPATH_BEFORE and plain:
-    Gbit/s, the lesser direction's part of it, and the longest time in which one of them got nothing."""
+    Gbit/s, the share of the slower direction, and the longest time that any connection got nothing."""
     ways = {"polypath up": polypath} | ({BEFORE: lambda bed: polypath(bed, BEFORE)} if BEFORE else {}) | {"plain TCP": first_link}
     for count in (20, 200):
         found = {way: [] for way in ways}
@@ -76,16 +76,21 @@ def tunnel_exchange(runs):
                 with Bed([None]) as bed:
                     _options, ends = ways[way](bed)
                     found[way].append(exchanged(bed, ends[1], count))
-        print(f"\n{count} connections both ways over a bare veth pair: Gbit/s; part of the lesser direction; longest silence, s")
+        print(f"\n{count} connections both ways over a bare veth pair: Gbit/s; share of the slower direction; longest silence, s")
         for way, rows in found.items():
             print(f"  {way:30}" + "; ".join(median(column) for column in zip(*rows)), flush=True)
 
 
 def exchanged(bed, address, count):
-    server = bed.spawn(1, *EXCHANGE, "serve", address, EXCHANGED + 0.5)
+    server = bed.spawn(1, *EXCHANGE, "serve", address)
     time.sleep(0.5)
     client = bed.spawn(0, *EXCHANGE, "call", address, EXCHANGED, count)
-    ends = [json.loads(child.communicate(timeout=EXCHANGED + 30)[0]) for child in (client, server)]
+    ends = []
+    for child in (client, server):
+        out, err = child.communicate(timeout=EXCHANGED + 60)
+        if not out:
+            raise RuntimeError(err)
+        ends.append(json.loads(out))
     rates = [sum(got for got, _ in each) * 8 / EXCHANGED / 1e9 for each in ends]
     return sum(rates), min(rates) / sum(rates), max(silence for each in ends for _, silence in each)
 

@@ -1,8 +1,10 @@
-"""exchange.py serve ADDRESS SECONDS | call ADDRESS SECONDS CONNECTIONS: TCP (CUBIC) connections that send in bulk both ways.
+"""exchange.py serve ADDRESS | call ADDRESS SECONDS CONNECTIONS: TCP (CUBIC) connections that send in bulk both ways.
 
-Prints, at the end, how many bytes each end of these got, and how long it got none at the longest, s, as JSON."""
+The server ends when no connection is left. Both print how many bytes each of their ends got, and how long it got none at the
+longest, s, as JSON."""
 
 import json
+import math
 import selectors
 import socket
 import sys
@@ -20,10 +22,20 @@ class End:
         self.connection, self.got, self.heard, self.silence = connection, 0, now, 0.0
 
     def move(self, now, ready):
-        if ready & selectors.EVENT_READ and (got := len(self.connection.recv(4 * len(BLOCK)))):
-            self.hear(now, got)
-        if ready & selectors.EVENT_WRITE:
-            self.connection.send(BLOCK)
+        """Whether it goes on."""
+        try:
+            if ready & selectors.EVENT_READ:
+                got = len(self.connection.recv(4 * len(BLOCK)))
+                if got == 0:
+                    return False
+                self.hear(now, got)
+            if ready & selectors.EVENT_WRITE:
+                self.connection.send(BLOCK)
+        except BlockingIOError:
+            pass
+        except OSError:  # it stays silent
+            return False
+        return True
 
     def hear(self, now, got):
         self.got += got
@@ -36,7 +48,7 @@ def tcp():
     return made
 
 
-def main(what, address, seconds, connections=0):
+def main(what, address, seconds=math.inf, connections=0):
     selector, ends, now = selectors.DefaultSelector(), [], time.monotonic()
 
     def begin(connection):
@@ -53,20 +65,21 @@ def main(what, address, seconds, connections=0):
         made.setblocking(False)
         made.connect_ex((address, PORT))
         begin(made)
-    until = now + float(seconds)
-    while now < until:
-        for key, ready in selector.select(0.1):
+    left, until = int(connections), now + float(seconds)
+    while now < until and (left or not ends):
+        for key, ready in selector.select(min(0.1, until - now)):
             now = time.monotonic()
             if not key.data:
                 begin(listener.accept()[0])
-                continue
-            try:
-                key.data.move(now, ready)
-            except ConnectionError:  # it stays silent
+                left += 1
+            elif not key.data.move(now, ready):
+                key.data.hear(now, 0)
                 selector.unregister(key.fileobj)
+                left -= 1
         now = time.monotonic()
-    for end in ends:
-        end.hear(now, 0)
+    if what == "call":
+        for end in ends:
+            end.hear(until, 0)
     print(json.dumps([(end.got, end.silence) for end in ends]))
 
 

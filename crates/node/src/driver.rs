@@ -3,12 +3,12 @@
 use std::future::Future;
 use std::io;
 use std::ops::ControlFlow;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use polypath_endpoint::{Input, pump};
-use tokio::task::{JoinHandle, unconstrained};
+use tokio::task::{JoinHandle, unconstrained, yield_now};
 
 use crate::alarm::Alarm;
 use crate::carrier::Carrier;
@@ -24,8 +24,8 @@ pub(crate) struct Driver<C> {
 }
 
 impl<C: Carrier> Driver<C> {
-    /// Begins the task. Needs a tokio runtime, whose limit of 128 operations a turn does not count: a carrier limits what it receives in a
-    /// round, and a device has dropped some when it is read too little at a time.
+    /// Begins the task. Needs a tokio runtime. It is exempt from tokio's limit of 128 operations a poll: the carrier limits each round
+    /// itself, and a TUN device drops packets if too few are read at a time.
     pub fn start(shared: &Arc<Shared>, carrier: C) -> io::Result<JoinHandle<()>> {
         Ok(tokio::spawn(unconstrained(Self::new(shared.clone(), carrier)?)))
     }
@@ -71,7 +71,7 @@ impl<C: Carrier> Future for Driver<C> {
         let error = match self.round(cx) {
             Ok(ControlFlow::Continue(more)) => {
                 if more {
-                    cx.waker().wake_by_ref();
+                    let _ = pin!(yield_now()).poll(cx); // what the system has for others is seen first
                 }
                 return Poll::Pending;
             }

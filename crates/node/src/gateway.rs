@@ -61,8 +61,8 @@ pub struct GatewayStats {
     pub refused: AtomicU64,
 }
 
-/// What one round takes from the device, at most: as much as from a socket, in packets however short. What the device cannot pass on in
-/// time it drops.
+/// What one round takes from the device, at most: as much as from a socket, also if packets are short. The kernel drops what does not fit
+/// the device's queue.
 const PACKETS_PER_ROUND: usize = 512;
 const BYTES_PER_ROUND: usize = 2 << 20;
 /// Largest packet with its virtio-net header, bytes.
@@ -363,7 +363,7 @@ mod tests {
 
     use super::*;
 
-    /// Always has another packet, of this length with its header, which is nothing that our TCP knows.
+    /// Always has another packet, of this length with its header: all zeros, and so malformed.
     struct Endless(usize);
 
     impl Device for Endless {
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_takes_as_many_bytes_as_from_a_socket_and_of_short_packets_more_than_the_device_holds() {
+    fn a_round_takes_at_most_2_mib_and_512_packets() {
         assert_eq!(taken(BUFFER), 32);
         assert_eq!(taken(100), 512);
     }
