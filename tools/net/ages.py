@@ -53,8 +53,8 @@ def ages(bed, to=None, mptcp=False):
 
 
 def tunnel_age(runs):
-    """Median time from write to read of a bulk connection's bytes, ms: through the daemons (and those of $POLYPATH_BEFORE), over the first
-    link, by MPTCP. Each way is measured twice: with the kernel's default buffer, and with `net.ipv4.tcp_notsent_lowat`."""
+    """How old the bytes of a bulk connection are when they are read: median age, ms. Measured through the daemons, over the first link and
+    by MPTCP, each with the kernel's default buffer and with `net.ipv4.tcp_notsent_lowat`. $POLYPATH_BEFORE adds another version."""
     ways = dict(WAYS)
     if BEFORE:
         ways[f"polypath up, {BEFORE}"] = partial(polypath, binary=BEFORE)

@@ -58,6 +58,13 @@ class Child(subprocess.Popen):
             self.cpu = usage.ru_utime + usage.ru_stime
         return pid, status
 
+    def output(self, within):
+        """What it printed, once it has ended. An error, with what it said, if it printed nothing."""
+        out, err = self.communicate(timeout=within)
+        if not out:
+            raise RuntimeError(err)
+        return out
+
 
 class Link:
     """Rates there and back, Mbit/s; one-way delay, ms; drop-tail queues of `queue` x rate x round trip."""

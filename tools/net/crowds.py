@@ -66,8 +66,8 @@ def tunnel_both(runs):
 
 
 def tunnel_exchange(runs):
-    """20 and 200 connections that send in bulk both ways over a bare veth pair, through the daemons, those of $POLYPATH_BEFORE and plain:
-    Gbit/s, the share of the slower direction, and the longest time that any connection got nothing."""
+    """20, then 200 connections send in bulk in both directions over a bare veth pair: Gbit/s, the share of the slower direction, and the
+    longest time that any connection received nothing. Measured through the daemons and as plain TCP; $POLYPATH_BEFORE adds another version."""
     ways = {"polypath up": polypath} | ({BEFORE: lambda bed: polypath(bed, BEFORE)} if BEFORE else {}) | {"plain TCP": first_link}
     for count in (20, 200):
         found = {way: [] for way in ways}
@@ -85,12 +85,7 @@ def exchanged(bed, address, count):
     server = bed.spawn(1, *EXCHANGE, "serve", address)
     time.sleep(0.5)
     client = bed.spawn(0, *EXCHANGE, "call", address, EXCHANGED, count)
-    ends = []
-    for child in (client, server):
-        out, err = child.communicate(timeout=EXCHANGED + 60)
-        if not out:
-            raise RuntimeError(err)
-        ends.append(json.loads(out))
+    ends = [json.loads(child.output(within=EXCHANGED + 60)) for child in (client, server)]
     rates = [sum(got for got, _ in each) * 8 / EXCHANGED / 1e9 for each in ends]
     return sum(rates), min(rates) / sum(rates), max(silence for each in ends for _, silence in each)
 

@@ -22,10 +22,7 @@ def serve(bed, *addresses):
 
 def get(bed, address, count, at_once, size):
     """Seconds that `count` connections of host a take, `at_once` at a time, each for `size` bytes."""
-    out, err = bed.spawn(0, *WORDS, "get", address, count, at_once, size).communicate(timeout=120)
-    if not out:
-        raise RuntimeError(err)
-    return float(out)
+    return float(bed.spawn(0, *WORDS, "get", address, count, at_once, size).output(within=120))
 
 
 def tunnel_pages(runs):

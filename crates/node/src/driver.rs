@@ -98,6 +98,7 @@ mod tests {
     use polypath_endpoint::{Endpoint, EndpointConfig, Locators, Outlet};
     use polypath_transport::{ConnectionConfig, PathConfig, Segment, State};
     use polypath_wire::{Instant, Seed};
+    use tokio::sync::mpsc;
 
     use super::*;
 
@@ -117,6 +118,35 @@ mod tests {
             self.0.act(|state, _| state.ask_to_stop());
             Ok(())
         }
+    }
+
+    /// Takes all that waits in a channel of tokio, and asks to stop.
+    struct TakesAll(Arc<Shared>, mpsc::UnboundedReceiver<()>, mpsc::UnboundedSender<usize>);
+
+    impl Outlet for TakesAll {
+        fn send(&mut self, _now: Instant, _locators: &Locators, _segment: &mut Box<Segment>) {}
+    }
+
+    impl Carrier for TakesAll {
+        fn poll_receive(&mut self, cx: &mut Context<'_>, _inbox: &mut Vec<Input>) -> io::Result<bool> {
+            let took = std::iter::from_fn(|| self.1.poll_recv(cx).is_ready().then_some(())).count();
+            self.2.send(took).unwrap();
+            self.0.act(|state, _| state.ask_to_stop());
+            Ok(false)
+        }
+
+        fn poll_flush(&mut self, _cx: &mut Context<'_>) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_round_takes_more_than_tokio_allows_a_task_at_a_time() {
+        let shared = Shared::new(Endpoint::new(EndpointConfig::default(), Seed(1)));
+        let ((put, waiting), (tell, mut took)) = (mpsc::unbounded_channel(), mpsc::unbounded_channel());
+        (0..1000).for_each(|_| put.send(()).unwrap());
+        Driver::start(&shared, TakesAll(shared.clone(), waiting, tell)).unwrap().await.unwrap();
+        assert_eq!(took.recv().await, Some(1000));
     }
 
     #[tokio::test]
