@@ -3,6 +3,7 @@
 import statistics
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from bed import Bed, Link
@@ -27,28 +28,36 @@ def get(bed, address, count, at_once, size):
 
 def tunnel_pages(runs):
     """Seconds that HTTP connections take over links 2, many at a time and one after the other, before and after the daemons have
-    measured the paths: through them and over path 1, in turns."""
-    with Bed(FIBRE_LTE) as bed:
-        Tunnel(bed)
-        ways = {"polypath up": INNER[1], "TCP, path 1": bed.links[0][1]}
-        serve(bed, *ways.values())
+    measured the paths: through them, through those of $POLYPATH_BEFORE and over path 1, in turns."""
+    binaries = {"polypath up": BINARY} | ({f"polypath up, {BEFORE}": BEFORE} if BEFORE else {})
+    with ExitStack() as stack:
+        beds = {name: stack.enter_context(Bed(FIBRE_LTE)) for name in binaries}
+        for name, bed in beds.items():
+            Tunnel(bed, binary=binaries[name])
+        ways = {name: (bed, INNER[1]) for name, bed in beds.items()} | {"TCP, path 1": (bed, bed.links[0][1])}
+        for bed, address in ways.values():
+            serve(bed, address)
 
         def pages(what, *numbers):
             took = {}
-            for _ in range(runs):
-                for name, address in ways.items():
-                    took.setdefault(name, []).append(get(bed, address, *numbers))
+            for n in range(runs):
+                for name in list(ways)[:: 1 if n % 2 == 0 else -1]:
+                    took.setdefault(name, []).append(get(*ways[name], *numbers))
             table(f"{what}, s", took)
 
         many, few = ("200 connections of 30 kB, 20 at a time", 200, 20, 30_000), ("10 of 30 kB, one after the other", 10, 1, 30_000)
         pages(*many)
         pages(*few)
-        for address in ways.values():
-            get(bed, address, 1, 1, 30_000_000)
+        for way in ways.values():
+            get(*way, 1, 1, 30_000_000)
         print("\nafter one of 30 MB:")
         pages(*many)
         pages(*few)
         pages("20 of 1 MB, 20 at a time", 20, 20, 1_000_000)
+        pages("100 of 200 kB, 20 at a time", 100, 20, 200_000)
+        print("\nafter those of 200 kB:")
+        pages(*many)
+        pages(*few)
 
 
 def pages(runs):

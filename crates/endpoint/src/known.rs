@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// What was measured longer ago is not used.
 const LIFE: Duration = KnownPath::LIFE;
+/// A path whose round trip no connection has had for this long is another one: a queue that others fill stands for less.
+const UNSEEN: Duration = Duration::from_secs(60);
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
 
@@ -41,18 +43,42 @@ pub(crate) struct KnownPaths {
 #[derive(Debug)]
 struct Known {
     path: KnownPath,
+    /// When a connection had a round trip like it last.
+    seen: Instant,
     /// Since when first flights follow one another there, or lost something last, and until when they leave.
     busy_since: Instant,
     busy_until: Instant,
 }
 
+impl Known {
+    /// Whether `rtt` is more than twice the known round trip.
+    fn is_long(&self, rtt: Duration) -> bool {
+        rtt > self.path.rtt.times(2)
+    }
+
+    /// A connection measured `path`. The highest rate and the shortest round trip count: connections may have sent less than
+    /// the path carries, and waited for what others sent. Returns whether that is a rate to go by.
+    fn hear(&mut self, now: Instant, path: KnownPath) -> bool {
+        if !self.is_long(path.rtt) {
+            self.seen = now;
+        }
+        self.path.rtt = self.path.rtt.min(path.rtt);
+        let counts = path.rate >= self.path.rate;
+        self.path.rate = self.path.rate.max(path.rate);
+        counts
+    }
+}
+
 impl KnownPaths {
-    /// A connection measured `path` `age` ago. A lower rate than the known one counts only when that is old, or when the
-    /// round trip has doubled: the connection may just have sent less.
+    /// A connection measured `path` `age` ago. If what is known is old, or the path has become another one, only that counts.
     pub fn measured(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
-        let known = self.at(now, &name);
-        if known.is_none_or(|known| path.rate >= known.rate || path.rtt > known.rtt.times(2)) {
-            self.insert(now, name, path, age);
+        match self.paths.get_mut(&name) {
+            Some((until, on)) if *until > now && !(on.is_long(path.rtt) && now.since(on.seen) >= UNSEEN) => {
+                if on.hear(now, path) {
+                    *until = now + (LIFE - age);
+                }
+            }
+            _ => self.insert(now, name, path, age),
         }
     }
 
@@ -60,7 +86,8 @@ impl KnownPaths {
     pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
         let busy = self.paths.get(&name).map(|(_, known)| (known.busy_since, known.busy_until));
         let (busy_since, busy_until) = busy.unwrap_or_default();
-        insert(&mut self.paths, name, (now + (LIFE - age), Known { path, busy_since, busy_until }));
+        let known = Known { path, seen: now, busy_since, busy_until };
+        insert(&mut self.paths, name, (now + (LIFE - age), known));
     }
 
     /// When those arrive that have the next turn on `name`, if something is known of it.
@@ -83,6 +110,7 @@ impl KnownPaths {
     ) -> Option<FirstFlight> {
         let (_, on) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
         let (known, at) = (on.path.at(rtt)?, on.busy_until.max(now));
+        on.seen = now;
         if now.since(on.busy_until) >= known.rtt {
             on.busy_since = now;
         }
@@ -180,6 +208,33 @@ mod tests {
         known.measured(at(601), name(1), path(5), Duration::ZERO);
         assert_eq!(known.at(at(602), &name(1)), Some(path(5)));
         assert_eq!(known.at(at(602), &name(2)), None);
+    }
+
+    #[test]
+    fn a_round_trip_that_has_doubled_is_a_queue_for_a_minute_and_then_another_path() {
+        let slow = KnownPath { rtt: Duration::from_millis(81), ..path(5) };
+        let mut known = KnownPaths::default();
+        known.measured(at(0), name(1), path(80), Duration::ZERO);
+        known.measured(at(59), name(1), slow, Duration::ZERO);
+        assert_eq!(known.at(at(59), &name(1)), Some(path(80)), "seen when it was measured");
+        known.measured(at(59), name(1), path(5), Duration::ZERO);
+        known.measured(at(118), name(1), slow, Duration::ZERO);
+        assert_eq!(known.at(at(118), &name(1)), Some(path(80)), "seen by another connection");
+        assert!(turn(&mut known, 118_000, 1000, 0).is_some());
+        known.measured(at(177), name(1), slow, Duration::ZERO);
+        assert_eq!(known.at(at(177), &name(1)), Some(path(80)), "seen at a turn");
+        known.measured(at(178), name(1), slow, Duration::ZERO);
+        assert_eq!(known.at(at(178), &name(1)), Some(slow));
+    }
+
+    #[test]
+    fn the_shortest_round_trip_counts_whoever_found_the_highest_rate() {
+        let with = |mbps, rtt| KnownPath { rtt: Duration::from_millis(rtt), ..path(mbps) };
+        let mut known = KnownPaths::default();
+        for (found, counts) in [((80, 40), (80, 40)), ((81, 100), (81, 40)), ((5, 20), (81, 20))] {
+            known.measured(at(1), name(1), with(found.0, found.1), Duration::ZERO);
+            assert_eq!(known.at(at(1), &name(1)), Some(with(counts.0, counts.1)));
+        }
     }
 
     fn ms(ms: u64) -> Instant {

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId};
 
 use crate::path_map::{OfPath, PathMap};
 
@@ -109,6 +109,20 @@ impl Copies {
         Some(Answered { copy, missing, missing_sent })
     }
 
+    /// The same at `now`, where the path's shortest round trip is `least`. An acknowledgment of several segments may be of
+    /// another transmission, so what left later than that ago is not answered (as RFC 8985 §6.2, step 2).
+    pub(super) fn answer_after(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        offset: u64,
+        least: Option<Duration>,
+    ) -> Option<Answered> {
+        let copy = self.paths.get(path)?.copies.iter().find(|c| c.offset == offset)?;
+        let may_have_come = self.one_by_one || least.is_none_or(|least| now.since(copy.sent_at) >= least);
+        may_have_come.then(|| self.answer(path, offset))?
+    }
+
     /// Whether copies on `path` that did not arrive, the last sent at `sent`, are a loss: once a window.
     pub(super) fn is_loss(&mut self, now: Instant, path: PathId, sent: Instant) -> bool {
         let Some(under_way) = self.paths.get_mut(path).filter(|p| sent >= p.reduced) else { return false };
@@ -170,6 +184,20 @@ mod tests {
         assert_eq!((copies.answer(PathId(1), 20), copies.answer(PathId(0), 40)), (None, None));
         copies.lose(PathId(1));
         assert!(copies.is_empty() && copies.in_flight(PathId(1)) == 0);
+    }
+
+    #[test]
+    fn what_left_less_than_a_round_trip_ago_is_not_answered_unless_answers_are_of_one_segment() {
+        let at = Instant(100);
+        let mut copies = Copies::default();
+        copies.add(PathId(1), Copy { offset: 0, len: 10, sent_at: at });
+        let answered = |copies: &mut Copies, after: u64, least: Option<u64>| {
+            copies.answer_after(at + Duration(after), PathId(1), 0, least.map(Duration)).is_some()
+        };
+        assert!(!answered(&mut copies, 19, Some(20)) && copies.in_flight(PathId(1)) == 10);
+        assert!(answered(&mut copies.clone(), 20, Some(20)) && answered(&mut copies.clone(), 1, None));
+        copies.agree(true);
+        assert!(answered(&mut copies, 19, Some(20)) && copies.in_flight(PathId(1)) == 0);
     }
 
     #[test]

@@ -178,7 +178,9 @@ impl Sender {
         let newest = engine.lanes()[path].flight.fresh().newest.filter(|_| first);
         let Some((_, newest)) = newest else { return false };
         let Cargo { key: offset, len, .. } = newest.cargo;
-        let Some(answered) = self.copies.under_way.answer(ack.route, offset) else { return false };
+        let least = engine.lanes().get(ack.route).and_then(|lane| lane.estimator.rtt.min());
+        let under_way = &mut self.copies.under_way;
+        let Some(answered) = under_way.answer_after(now, ack.route, offset, least) else { return false };
         self.copies.under_way.add(path, Copy { offset, len, sent_at: newest.sent_at });
         self.tell_aside(path, engine);
         self.on_copy(now, ack, &answered, engine);
