@@ -248,7 +248,13 @@ impl Controller for Controlled {
 
     fn pace(&self, path: PathId) -> Option<Pace> {
         let State { rate, mss, .. } = self.state(path);
-        rate.map(|rate| Pace { rate, quantum: QUANTUM * u64::from(mss), credit: Duration::ZERO, together: 0 })
+        rate.map(|rate| Pace {
+            rate,
+            quantum: QUANTUM * u64::from(mss),
+            credit: Duration::ZERO,
+            together: 0,
+            spreads_window: false,
+        })
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {

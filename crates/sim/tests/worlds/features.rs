@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Names of the features.
-pub const NAMES: [&str; 16] = [
+pub const NAMES: [&str; 17] = [
     "loss",
     "duplication",
     "reordering",
@@ -20,6 +20,7 @@ pub const NAMES: [&str; 16] = [
     "abort",
     "both-ways",
     "writer",
+    "algorithms",
 ];
 
 pub const LOSS: usize = 0;
@@ -38,6 +39,7 @@ pub const BYTES: usize = 12;
 pub const ABORT: usize = 13;
 pub const BOTH_WAYS: usize = 14;
 pub const WRITER: usize = 15;
+pub const ALGORITHMS: usize = 16;
 
 /// A set of features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

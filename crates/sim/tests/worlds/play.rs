@@ -1,12 +1,12 @@
 //! Plays a world to its end.
 
-use polypath_hop::{Drop, Fate, Hop};
+use polypath_hop::{Change, Drop, Fate, Hop, Step};
 use polypath_transport::{CloseReason, Connection, PathConfig, Ports, Segment};
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
 use polypath_wire::{Checksum, Duration, Instant, PathId, Seq};
 
 use crate::end::{End, Progress};
-use crate::spec::Spec;
+use crate::spec::{Path, Spec};
 
 /// Turns of the event loop after which a world is taken to spin.
 const MOST_TURNS: u64 = 3_000_000;
@@ -340,7 +340,29 @@ impl<'a> World<'a> {
             }
         }
         for i in 0..2 {
-            self.check_outcome(i).map_err(|e| self.blame(i, &e))?;
+            self.check_outcome(i).and_then(|()| self.check_round_trips(i)).map_err(|e| self.blame(i, &e))?;
+        }
+        Ok(())
+    }
+
+    /// No path can have had a round trip that is shorter than the way there and the shortest way back.
+    fn check_round_trips(&self, i: usize) -> Result<(), String> {
+        let shortest = |path: &Path, from: usize| {
+            let of = |step: &Step| match step.change {
+                Change::Delay(delay) => Some(delay),
+                _ => None,
+            };
+            let hop = &path.hops[from];
+            hop.schedule.iter().filter_map(of).fold(hop.delay, Duration::min)
+        };
+        let back = self.spec.paths.iter().map(|path| shortest(path, 1 - i)).min().unwrap_or_default();
+        for (path, id) in self.spec.paths.iter().zip(0..) {
+            let stats = self.ends[i].connection.as_ref().map(|c| c.path_stats(PathId(id)));
+            let least = shortest(path, i) + back;
+            let least = Duration(least.0 - least.0 / 1000); // drifting clocks
+            if let Some(rtt) = stats.and_then(|s| s.min_rtt).filter(|rtt| *rtt < least) {
+                return Err(format!("a round trip of {rtt:?} on path {id}, which takes {least:?} at least"));
+            }
         }
         Ok(())
     }

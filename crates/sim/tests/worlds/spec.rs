@@ -233,6 +233,10 @@ fn end(seed: Seed, off: Features) -> End {
     if !off.has(CONFIG) {
         configure(&mut Dice::new(seed.child("config")), &mut end.config);
     }
+    let mut dice = Dice::new(seed.child("algorithms"));
+    if !off.has(ALGORITHMS) && dice.chance(0.5) {
+        choose(&mut dice, &mut end.config);
+    }
     let mut dice = Dice::new(seed.child("window"));
     if !off.has(WINDOW) && dice.chance(0.4) {
         end.config.receive_buffer = dice.scale(200, 200_000);
@@ -247,6 +251,23 @@ fn end(seed: Seed, off: Features) -> End {
         end.write = (dice.scale(1, 50_000).max(end.send / 200), dice.millis(0, 1_000));
     }
     end
+}
+
+/// What hosts have, or else any algorithms.
+fn choose(dice: &mut Dice, config: &mut ConnectionConfig) {
+    use SchedulerConfig::*;
+    (config.cc, config.scheduler) = match dice.chance(0.5) {
+        true => (CcConfig::usual(), EarliestCompletion),
+        false => (
+            dice.pick(&[
+                CcConfig::Cubic(Default::default()),
+                CcConfig::Bbr(Default::default()),
+                CcConfig::usual(),
+            ])
+            .of_today(),
+            dice.pick(&[EarliestCompletion, EarliestArrival, Blest, Ecf, Duplicate(Default::default())]),
+        ),
+    };
 }
 
 fn configure(dice: &mut Dice, config: &mut ConnectionConfig) {

@@ -186,6 +186,7 @@ impl Algorithm for Fast {
             quantum: self.mss,
             credit: Duration::ZERO,
             together: 0,
+            spreads_window: false,
         })
     }
 

@@ -217,7 +217,13 @@ impl Controller for RmTcp {
         let route = self.routes.get(path)?;
         let rate = Rate::from_bytes_per(self.window(path), route.estimate?.rtt);
         let quantum = u64::from(self.config.num_burst) * route.mss as u64;
-        (quantum > 0).then_some(Pace { rate, quantum, credit: Duration::ZERO, together: 0 })
+        (quantum > 0).then_some(Pace {
+            rate,
+            quantum,
+            credit: Duration::ZERO,
+            together: 0,
+            spreads_window: false,
+        })
     }
 
     fn snapshot(&self, path: PathId) -> Snapshot {
@@ -316,7 +322,13 @@ mod tests {
         assert_eq!(rm.pace(PathId(0)), None);
         feed(&mut rm, Some(estimate(40, true)));
         // 50 packets of 1,000 bytes in 40 ms: two every 1.6 ms
-        let pace = Pace { rate: Rate::from_mbps(10), quantum: 2000, credit: Duration::ZERO, together: 0 };
+        let pace = Pace {
+            rate: Rate::from_mbps(10),
+            quantum: 2000,
+            credit: Duration::ZERO,
+            together: 0,
+            spreads_window: false,
+        };
         assert_eq!(rm.pace(PathId(0)), Some(pace));
     }
 

@@ -135,7 +135,10 @@ impl Window {
     fn follow(&mut self, advice: paced::Advice) {
         match advice {
             paced::Advice::Grow(window) => self.cwnd = window,
-            paced::Advice::Leave(window) => (self.cwnd, self.ssthresh) = (window, window),
+            paced::Advice::Leave(window) => {
+                self.cwnd = window.max((2 * self.mss) as f64);
+                self.ssthresh = self.cwnd;
+            }
         }
     }
 

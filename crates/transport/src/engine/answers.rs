@@ -107,6 +107,9 @@ impl Engine {
         if let Some(wait) = sample.one_way_queueing.or_else(longer).filter(|_| rtt.is_some()) {
             self.note_wait(now, path, wait);
         }
+        if self.views[path].earliest_send > now && !self.lanes[path].is_outstanding() {
+            self.end_pace(path);
+        }
     }
 
     /// Whether the controller goes by packet trains.

@@ -22,28 +22,29 @@ impl Engine {
         self.lanes.get_mut(path).into_iter().for_each(|lane| lane.aside = bytes);
     }
 
-    /// `cargo`, which left on `path` at `sent_at` by the owner's account, was delivered.
+    /// `cargo`, which left on `path` at `sent_at` by the owner's account, was delivered; `is_timed` if that tells the round trip.
     pub(crate) fn delivered_aside(
         &mut self,
         now: Instant,
         path: PathId,
         answer: &Answer,
         (cargo, sent_at): (Cargo, Instant),
+        is_timed: bool,
     ) {
-        let (rtt, len) = (now.since(sent_at), u64::from(cargo.len));
+        let (rtt, len) = (is_timed.then(|| now.since(sent_at)), u64::from(cargo.len));
         let info = AckedInfo { offset: cargo.key, sent_at, len, acked_at: now, via: answer.via };
-        let round_trip = self.observers.routes.as_mut().zip(answer.reverse);
-        let round_trip = round_trip.map(|(r, rev)| r.on_round_trip(path, answer.via, rtt, rev));
+        let trips = self.observers.routes.as_mut().zip(answer.reverse).zip(rtt);
+        let round_trip = trips.map(|((r, rev), rtt)| r.on_round_trip(path, answer.via, rtt, rev));
         let route = self.observers.routes.as_mut().and_then(|r| r.on_acked(now, path, info));
         let lane = &mut self.lanes[path];
         lane.timeouts = 0;
         lane.stats.bytes_delivered += len;
-        lane.estimator.rtt.sample(round_trip.unwrap_or(rtt));
+        round_trip.or(rtt).into_iter().for_each(|rtt| lane.estimator.rtt.sample(rtt));
         let (prior_in_flight, mss) = (self.views[path].in_flight, self.views[path].mss);
         let sample = AckSample {
             newly_acked: len,
             newly_acked_segments: 1,
-            rtt: Some(rtt),
+            rtt,
             prior_in_flight,
             route,
             window_limited: prior_in_flight + u64::from(mss) > self.controller.window(path),

@@ -2,12 +2,16 @@
 
 use polypath_wire::{Duration, Instant, PathId, PathSet};
 
+use super::lane::Start;
 use super::machine::Engine;
 use super::spill;
 use super::timers::Timer;
 use crate::facts::{Pace, Parcel, PathState, PathView, Why};
 use crate::path::transmission::{Cargo, History, Transmission};
 use crate::sched::scheduler::{Choice, Scheduler, arrival, is_open, only, opening};
+
+/// Pacing holds a path for no longer, however little it delivered of late: rates change meanwhile (as in Linux, `sch_fq`).
+const LONGEST: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// The path that takes `parcel` now, or when to ask again.
@@ -185,15 +189,15 @@ impl Engine {
             self.cut(now, path, len);
         }
         let (view, lane) = (&mut self.views[path], &mut self.lanes[path]);
-        if let Some(Pace { rate, quantum, credit, together }) = self.controller.pace(path) {
+        if let Some(Pace { rate, quantum, credit, together, .. }) = self.controller.pace(path) {
             if lane.was_full && credit > Duration::ZERO && view.earliest_send <= now {
                 (view.earliest_send, lane.burst) = (now, 0);
             }
             lane.together = if lane.together == 0 { together } else { 0 }; // the first of two leaves, or the second
             lane.burst += u64::from(len);
             if lane.burst >= quantum {
-                view.earliest_send =
-                    view.earliest_send.max(now - credit) + rate.transmission_time(lane.burst);
+                let next = view.earliest_send.max(now - credit) + rate.transmission_time(lane.burst);
+                view.earliest_send = next.min(now + LONGEST);
                 lane.burst = 0;
             }
         }
@@ -202,6 +206,17 @@ impl Engine {
         }
         if let Some(at) = self.controller.next_timeout() {
             self.timers.set(Timer::Congestion, at);
+        }
+    }
+
+    /// All that left on `path` was acknowledged. A window that was spread over a round trip has had it, also where round trips have become
+    /// much shorter, as after an outage: what follows waits for the path's limit alone, or its turn.
+    #[cold]
+    pub(super) fn end_pace(&mut self, path: PathId) {
+        let lane = &self.lanes[path];
+        let spreads = || self.controller.pace(path).is_some_and(|pace| pace.spreads_window);
+        if lane.start != Start::Begun && spreads() {
+            self.views[path].earliest_send = lane.limit.map_or(Instant::ZERO, |limit| limit.next_at());
         }
     }
 

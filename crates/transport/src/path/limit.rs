@@ -29,6 +29,11 @@ impl Limit {
     pub(crate) fn on_sent(&mut self, now: Instant, len: u32) -> Instant {
         let takes = self.rate.transmission_time(u64::from(len) + u64::from(self.overhead));
         self.free_at = self.free_at.max(now - LATENESS) + takes;
+        self.next_at()
+    }
+
+    /// When the next segment may leave.
+    pub(crate) fn next_at(&self) -> Instant {
         self.free_at - GRAIN
     }
 }

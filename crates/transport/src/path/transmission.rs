@@ -37,7 +37,9 @@ pub(crate) struct Transmission {
     pub mark: DeliveryMark,
     /// What became of it.
     pub fate: Fate,
-    /// A copy of it left on another path.
+    /// Copies of it left with it on other paths.
+    pub copied: bool,
+    /// A copy of it left on another path later.
     pub reinjected: bool,
 }
 
@@ -55,7 +57,7 @@ pub(crate) enum Fate {
 impl Transmission {
     /// `cargo` leaves now.
     pub(crate) fn new(cargo: Cargo, sent_at: Instant, mark: DeliveryMark) -> Self {
-        Self { cargo, sent_at, mark, fate: Fate::InFlight, reinjected: false }
+        Self { cargo, sent_at, mark, fate: Fate::InFlight, copied: false, reinjected: false }
     }
 
     /// Its cargo had left before.

@@ -76,7 +76,7 @@ fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) 
     let Some(path) = paths.iter().find(|p| p.id == path) else { return false };
     let arrives = clocked_arrival(now, path, parcel.len);
     let quicker = || {
-        let sooner = move |p: &&PathView| clocked_arrival(now, p, parcel.len) < arrives;
+        let sooner = move |p: &&PathView| clocked_arrival(p.earliest_send.max(now), p, parcel.len) < arrives;
         paths.iter().filter(move |p| is_busy(now, parcel, p)).filter(sooner)
     };
     if quicker().next().is_none() {
@@ -126,6 +126,18 @@ mod tests {
     fn waits_if_the_window_ends_before_an_acknowledgment() {
         for (window, choice) in [(1_220_000, Choice::Wait(None)), (1_222_000, Choice::Send(PathId(1)))] {
             assert_eq!(pick(&Parcel { window, ..PARCEL }, &paths()), choice, "{window}");
+        }
+    }
+
+    /// Pacing holds the quicker path, which has room, until it would no longer be sooner.
+    #[test]
+    fn does_not_wait_for_a_path_that_opens_late() {
+        let parcel = Parcel { waiting: 10_000, window: u64::MAX, ..PARCEL };
+        for (held, choice) in [(80, Choice::Wait(Some(Instant(80_000_000)))), (95, Choice::Send(PathId(1)))] {
+            let mut paths = paths();
+            (paths[0].room, paths[0].in_flight) = (100_000, 0);
+            paths[0].earliest_send = Instant(held * 1_000_000);
+            assert_eq!(pick(&parcel, &paths), choice, "{held} ms");
         }
     }
 

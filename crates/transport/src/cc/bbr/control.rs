@@ -88,7 +88,13 @@ impl Bbr {
 
     pub(super) fn pacing(&self) -> Option<Pace> {
         let (rate, quantum) = (Rate((self.pacing_rate? * 8.0) as u64), self.quantum() as u64);
-        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS), together: 0 })
+        Some(Pace {
+            rate,
+            quantum,
+            credit: rate.transmission_time(quantum).max(LATENESS),
+            together: 0,
+            spreads_window: false,
+        })
     }
 
     /// SetCwnd.

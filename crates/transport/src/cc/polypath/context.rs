@@ -215,6 +215,12 @@ impl Context {
         let haste = if in_flight + SHORT * mss < all { HASTE } else { 1.0 };
         let rate = Rate((pace.rate.0 as f64 * share * longer * haste) as u64);
         let quantum = Pace::whole((pace.quantum as f64 * share) as u64, mss);
-        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(pace.credit), together: 0 })
+        Some(Pace {
+            rate,
+            quantum,
+            credit: rate.transmission_time(quantum).max(pace.credit),
+            together: 0,
+            ..pace
+        })
     }
 }

@@ -43,7 +43,8 @@ impl Known {
             Phase::CongestionAvoidance => (gain(per_round_trip, 5, 4), 2, 2 * mss),
         };
         let quantum = Pace::whole(rate.bytes_in(Pace::GRAIN).min(MAX_QUANTUM), mss).max(least * mss);
-        Some(Pace { rate, quantum, credit: rate.transmission_time(quantum).max(LATENESS), together })
+        let credit = rate.transmission_time(quantum).max(LATENESS);
+        Some(Pace { rate, quantum, credit, together, spreads_window: true })
     }
 
     fn start_rate(self, per_round_trip: Rate) -> Rate {

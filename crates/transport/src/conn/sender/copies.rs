@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Duration, Instant, PathId};
+use polypath_wire::{Instant, PathId};
 
 use crate::path_map::{OfPath, PathMap};
 
@@ -20,6 +20,8 @@ pub(super) struct Copy {
     pub len: u32,
     /// When it was sent.
     pub sent_at: Instant,
+    /// Its data had been sent before, maybe on this path.
+    pub again: bool,
 }
 
 /// What an acknowledgment says of the copies of a path.
@@ -109,18 +111,15 @@ impl Copies {
         Some(Answered { copy, missing, missing_sent })
     }
 
-    /// The same at `now`, where the path's shortest round trip is `least`. An acknowledgment of several segments may be of
-    /// another transmission, so what left later than that ago is not answered (as RFC 8985 §6.2, step 2).
-    pub(super) fn answer_after(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        offset: u64,
-        least: Option<Duration>,
-    ) -> Option<Answered> {
-        let copy = self.paths.get(path)?.copies.iter().find(|c| c.offset == offset)?;
-        let may_have_come = self.one_by_one || least.is_none_or(|least| now.since(copy.sent_at) >= least);
-        may_have_come.then(|| self.answer(path, offset))?
+    /// Whether each acknowledgment answers one segment.
+    pub(super) fn are_answered_one_by_one(&self) -> bool {
+        self.one_by_one
+    }
+
+    /// When the copy of `offset` left on `path`, if it is under way.
+    pub(super) fn left(&self, path: PathId, offset: u64) -> Option<Instant> {
+        let copies = &self.paths.get(path)?.copies;
+        copies.iter().find(|copy| copy.offset == offset).map(|copy| copy.sent_at)
     }
 
     /// Whether copies on `path` that did not arrive, the last sent at `sent`, are a loss: once a window.
@@ -173,7 +172,7 @@ mod tests {
     #[test]
     fn an_answer_clears_what_was_sent_before_it() {
         let mut copies = Copies::default();
-        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n) };
+        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n), again: false };
         [0, 1, 3, 4, 2].into_iter().for_each(|n| copies.add(PathId(1), copy(n)));
         assert_eq!((copies.in_flight(PathId(0)), copies.in_flight(PathId(1))), (0, 50));
         let none = Answered { copy: copy(0), missing: 0, missing_sent: Instant::ZERO };
@@ -187,23 +186,17 @@ mod tests {
     }
 
     #[test]
-    fn what_left_less_than_a_round_trip_ago_is_not_answered_unless_answers_are_of_one_segment() {
-        let at = Instant(100);
+    fn a_copy_is_known_by_its_path_and_offset() {
         let mut copies = Copies::default();
-        copies.add(PathId(1), Copy { offset: 0, len: 10, sent_at: at });
-        let answered = |copies: &mut Copies, after: u64, least: Option<u64>| {
-            copies.answer_after(at + Duration(after), PathId(1), 0, least.map(Duration)).is_some()
-        };
-        assert!(!answered(&mut copies, 19, Some(20)) && copies.in_flight(PathId(1)) == 10);
-        assert!(answered(&mut copies.clone(), 20, Some(20)) && answered(&mut copies.clone(), 1, None));
-        copies.agree(true);
-        assert!(answered(&mut copies, 19, Some(20)) && copies.in_flight(PathId(1)) == 0);
+        copies.add(PathId(1), Copy { offset: 10, len: 10, sent_at: Instant(3), again: false });
+        assert_eq!(copies.left(PathId(1), 10), Some(Instant(3)));
+        assert_eq!((copies.left(PathId(1), 0), copies.left(PathId(0), 10)), (None, None));
     }
 
     #[test]
     fn what_arrived_without_an_answer_of_its_own_is_not_missing() {
         let mut copies = Copies::default();
-        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n) };
+        let copy = |n: u64| Copy { offset: n * 10, len: 10, sent_at: Instant(n), again: false };
         (0..5).for_each(|n| copies.add(PathId(1), copy(n)));
         copies.overtook(PathId(0), 10); // the other transmission of 1 found that it had come
         let answered = Answered { copy: copy(4), missing: 10, missing_sent: Instant(0) };

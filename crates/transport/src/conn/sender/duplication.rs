@@ -8,9 +8,11 @@ use super::Sender;
 use super::ack::Ack;
 use super::copies::{Answered, Copies, Copy};
 use super::next::Outgoing;
+use crate::conn::handshake::TIMESTAMP_TICK;
 use crate::engine::Engine;
 use crate::engine::timers::Timer;
 use crate::facts::PathState;
+use crate::path::flight::Flight;
 use crate::path::transmission::{Cargo, History};
 use crate::path_map::{OfPath, PathMap};
 use crate::sched::scheduler::is_open;
@@ -20,7 +22,7 @@ use crate::sched::scheduler::is_open;
 pub(super) struct Duplication {
     pub(super) under_way: Copies,
     /// Copies that leave next, on which paths.
-    waiting: VecDeque<(PathId, u64, u32)>,
+    waiting: VecDeque<(PathId, Cargo)>,
     /// Copies that paths missed while they were full.
     missed: PathMap<Missed>,
     /// Bytes that left again before their own path delivered them.
@@ -31,11 +33,11 @@ pub(super) struct Duplication {
 const PART: u64 = 16;
 const REINJECTED: u64 = 65_536;
 
-/// Copies that a path missed, in the order in which the others left: offset and length.
+/// Copies that a path missed, in the order in which the others left.
 #[derive(Debug)]
 struct Missed {
     path: PathId,
-    copies: VecDeque<(u64, u32)>,
+    copies: VecDeque<Cargo>,
 }
 
 impl OfPath for Missed {
@@ -47,23 +49,26 @@ impl OfPath for Missed {
 impl Sender {
     /// `outgoing` goes on `others` too.
     #[inline(always)]
-    pub(super) fn copy(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
+    pub(super) fn copy(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &mut Engine) {
         if !others.is_empty() {
             self.copy_on(now, outgoing, others, engine);
         }
     }
 
     #[cold]
-    fn copy_on(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &Engine) {
-        let Outgoing { offset, len, .. } = *outgoing;
+    fn copy_on(&mut self, now: Instant, outgoing: &Outgoing, others: PathSet, engine: &mut Engine) {
+        let Outgoing { path, offset, len, retransmission } = *outgoing;
+        let history = if retransmission { History::Again } else { History::Once };
+        let cargo = Cargo { key: offset, len, history };
+        engine.flight_mut(path).into_iter().for_each(Flight::copy_last);
         self.copied = true;
         self.note_sent_again(offset, len);
         for view in engine.views().iter().filter(|view| others.contains(view.id)) {
             if is_open(now, view, len) {
-                self.copies.waiting.push_back((view.id, offset, len));
+                self.copies.waiting.push_back((view.id, cargo));
             } else {
                 let missed = |path| Missed { path, copies: VecDeque::new() };
-                self.copies.missed.or_insert(view.id, missed).copies.push_back((offset, len));
+                self.copies.missed.or_insert(view.id, missed).copies.push_back(cargo);
             }
         }
     }
@@ -90,15 +95,14 @@ impl Sender {
     #[cold]
     pub(super) fn next_missed_copy(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
         for Missed { path, copies } in self.copies.missed.iter_mut() {
-            while copies.pop_front_if(|(offset, _)| !self.map.is_under_way_beside(*offset, *path)).is_some() {
-            }
-            let Some(&(offset, len)) = copies.front() else { continue };
+            while copies.pop_front_if(|copy| !self.map.is_under_way_beside(copy.key, *path)).is_some() {}
+            let Some(&cargo) = copies.front() else { continue };
             let view = engine.views().get(*path).filter(|view| view.state == PathState::Active);
             match view.copied() {
                 None => copies.clear(),
-                Some(view) if is_open(now, &view, len) => {
+                Some(view) if is_open(now, &view, cargo.len) => {
                     copies.pop_front();
-                    self.copies.waiting.push_back((*path, offset, len));
+                    self.copies.waiting.push_back((*path, cargo));
                     return self.next_copy(now, engine);
                 }
                 Some(view) if view.earliest_send > now => {
@@ -120,11 +124,11 @@ impl Sender {
     /// A copy of what a quicker path should deliver sooner than the one it left on.
     #[cold]
     pub(super) fn next_reinjection(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
-        let (path, Cargo { key: offset, len, .. }) = engine.take_reinjection(now)?;
+        let (path, cargo) = engine.take_reinjection(now)?;
         self.copied = true;
-        self.copies.reinjected += u64::from(len);
-        self.note_sent_again(offset, len);
-        self.copies.waiting.push_back((path, offset, len));
+        self.copies.reinjected += u64::from(cargo.len);
+        self.note_sent_again(cargo.key, cargo.len);
+        self.copies.waiting.push_back((path, cargo));
         self.next_copy(now, engine)
     }
 
@@ -138,10 +142,12 @@ impl Sender {
     #[inline(never)]
     pub(super) fn next_copy(&mut self, now: Instant, engine: &mut Engine) -> Option<Outgoing> {
         loop {
-            let (path, offset, len) = self.copies.waiting.pop_front()?;
+            let (path, Cargo { key: offset, len, history }) = self.copies.waiting.pop_front()?;
             let active = engine.views().get(path).is_some_and(|v| v.state == PathState::Active);
             if offset >= self.map.una() && active {
-                self.copies.under_way.add(path, Copy { offset, len, sent_at: now });
+                let under_way = &mut self.copies.under_way;
+                let again = history != History::Once || under_way.left(path, offset).is_some();
+                under_way.add(path, Copy { offset, len, sent_at: now, again });
                 engine.send_aside(now, path, Cargo { key: offset, len, history: History::Once });
                 return Some(Outgoing { path, offset, len, retransmission: false });
             }
@@ -178,20 +184,45 @@ impl Sender {
         let newest = engine.lanes()[path].flight.fresh().newest.filter(|_| first);
         let Some((_, newest)) = newest else { return false };
         let Cargo { key: offset, len, .. } = newest.cargo;
-        let least = engine.lanes().get(ack.route).and_then(|lane| lane.estimator.rtt.min());
-        let under_way = &mut self.copies.under_way;
-        let Some(answered) = under_way.answer_after(now, ack.route, offset, least) else { return false };
-        self.copies.under_way.add(path, Copy { offset, len, sent_at: newest.sent_at });
+        let left = self.copies.under_way.left(ack.route, offset);
+        if !left.is_some_and(|left| self.answers(now, ack.route, left, ack, engine)) {
+            return false;
+        }
+        let Some(answered) = self.copies.under_way.answer(ack.route, offset) else { return false };
+        let (sent_at, again) = (newest.sent_at, newest.retransmitted());
+        self.copies.under_way.add(path, Copy { offset, len, sent_at, again });
         self.tell_aside(path, engine);
         self.on_copy(now, ack, &answered, engine);
         true
     }
 
+    /// Whether `ack` can answer what left on `path` at `sent_at`, and on others too. An acknowledgment of several segments may be of what
+    /// came by another path, unless something that left later on this one has come, or the round trip is none too short (as
+    /// RFC 8985 §6.2, step 2).
+    #[cold]
+    pub(super) fn answers(
+        &self,
+        now: Instant,
+        path: PathId,
+        sent_at: Instant,
+        ack: &Ack<'_>,
+        engine: &Engine,
+    ) -> bool {
+        let tick = |at: Instant| at.0 / TIMESTAMP_TICK;
+        let echo = ack.echo.filter(|_| ack.route == path).map(tick);
+        let least = engine.lanes().get(path).and_then(|lane| lane.estimator.rtt.min());
+        let is_long = least.map_or(echo == Some(tick(sent_at)), |least| now.since(sent_at) >= least);
+        self.copies.under_way.are_answered_one_by_one() || echo > Some(tick(sent_at)) || is_long
+    }
+
     fn on_copy(&mut self, now: Instant, ack: &Ack<'_>, answered: &Answered, engine: &mut Engine) {
-        let (path, Copy { offset, len, sent_at }) = (ack.route, answered.copy);
+        let (path, Copy { offset, len, sent_at, again }) = (ack.route, answered.copy);
         self.tell_aside(path, engine);
         let cargo = Cargo { key: offset, len, history: History::Once };
-        engine.delivered_aside(now, path, &ack.answer(), (cargo, sent_at));
+        let is_first =
+            !again && engine.lanes().get(path).is_none_or(|lane| lane.estimator.rtt.min().is_none());
+        let is_timed = is_first || self.answers(now, path, sent_at, ack, engine);
+        engine.delivered_aside(now, path, &ack.answer(), (cargo, sent_at), is_timed);
         let Answered { missing, missing_sent, .. } = *answered;
         if missing > 0 && self.copies.under_way.is_loss(now, path, missing_sent) {
             engine.lost_aside(now, path, missing, missing_sent);

@@ -21,7 +21,10 @@ impl Sender {
             return bytes;
         }
         let fresh = engine.lanes()[path].flight.fresh();
-        let rtt = fresh.newest.filter(|(_, n)| !n.is_ambiguous()).map(|(_, n)| now.since(n.sent_at));
+        let newest = fresh.newest.map(|(_, newest)| newest);
+        let own = newest
+            .filter(|n| !n.is_ambiguous() && (!n.copied || self.answers(now, path, n.sent_at, ack, engine)));
+        let rtt = own.map(|newest| now.since(newest.sent_at));
         let proven = proven_round_trip(now, ack, fresh);
         let timed = rtt.filter(|_| engine.is_timed(path, ack.echo.is_some()));
         let (route_rtt, route) = match engine.observers_estimate_routes() {

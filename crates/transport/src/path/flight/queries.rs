@@ -83,6 +83,11 @@ impl Flight {
         self.entry(number).into_iter().for_each(|entry| entry.reinjected = true);
     }
 
+    /// Copies of what left last leave with it on other paths.
+    pub(crate) fn copy_last(&mut self) {
+        self.entries.back_mut().into_iter().for_each(|entry| entry.copied = true);
+    }
+
     /// Numbers of what is in flight, oldest first.
     pub(crate) fn numbers(&self) -> Vec<u64> {
         self.iter().map(|(number, _)| number).collect()

@@ -11,6 +11,7 @@ mod hostile;
 mod keep_alive;
 mod mhip;
 mod offload;
+mod pacing;
 mod paths;
 mod places;
 mod recovery;
