@@ -45,7 +45,7 @@ impl Engine {
                 Verdict::RecheckAt(at) => self.timers.set_earlier(Timer::Recheck, at),
             }
         }
-        self.refresh(now, path);
+        self.refresh_all(now); // paths may share a window
     }
 
     /// What a tail probe repaired was lost like anything else (RFC 8985 §7.4).
