@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// What was measured longer ago is not used.
 const LIFE: Duration = KnownPath::LIFE;
-/// A path whose round trip no connection has had for this long is another one: a queue that others fill stands for less.
+/// A path whose round trip no connection has had for this long is another one: a queue of others does not last that long.
 const UNSEEN: Duration = Duration::from_secs(60);
 /// Most paths that are remembered; the oldest are forgotten.
 const MOST: usize = 1024;
@@ -43,24 +43,30 @@ pub(crate) struct KnownPaths {
 #[derive(Debug)]
 struct Known {
     path: KnownPath,
-    /// When a connection had a round trip like it last.
-    seen: Instant,
+    /// When a connection had a round trip like it last; none if it was not in the minute before it was stored here.
+    seen: Option<Instant>,
     /// Since when first flights follow one another there, or lost something last, and until when they leave.
     busy_since: Instant,
     busy_until: Instant,
 }
 
 impl Known {
+    /// Whether `path`, measured `at`, is another one than what is known: quicker and slower at once, or with long round trips for so long.
+    fn is_another(&self, at: Instant, path: &KnownPath) -> bool {
+        let is_quicker = path.rtt.times(2) < self.path.rtt && path.rate < self.path.rate;
+        is_quicker || self.is_long(path.rtt) && self.seen.is_none_or(|seen| at.since(seen) >= UNSEEN)
+    }
+
     /// Whether `rtt` is more than twice the known round trip.
     fn is_long(&self, rtt: Duration) -> bool {
         rtt > self.path.rtt.times(2)
     }
 
-    /// A connection measured `path`. The highest rate and the shortest round trip count: connections may have sent less than
+    /// A connection measured `path` at that time. The highest rate and the shortest round trip count: connections may have sent less than
     /// the path carries, and waited for what others sent. Returns whether that is a rate to go by.
-    fn hear(&mut self, now: Instant, path: KnownPath) -> bool {
+    fn hear(&mut self, at: Instant, path: KnownPath) -> bool {
         if !self.is_long(path.rtt) {
-            self.seen = now;
+            self.seen = self.seen.max(Some(at));
         }
         self.path.rtt = self.path.rtt.min(path.rtt);
         let counts = path.rate >= self.path.rate;
@@ -72,10 +78,11 @@ impl Known {
 impl KnownPaths {
     /// A connection measured `path` `age` ago. If what is known is old, or the path has become another one, only that counts.
     pub fn measured(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
+        let at = now - age;
         match self.paths.get_mut(&name) {
-            Some((until, on)) if *until > now && !(on.is_long(path.rtt) && now.since(on.seen) >= UNSEEN) => {
-                if on.hear(now, path) {
-                    *until = now + (LIFE - age);
+            Some((until, on)) if *until > now && !on.is_another(at, &path) => {
+                if on.hear(at, path) {
+                    *until = (*until).max(now + (LIFE - age));
                 }
             }
             _ => self.insert(now, name, path, age),
@@ -86,7 +93,8 @@ impl KnownPaths {
     pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
         let busy = self.paths.get(&name).map(|(_, known)| (known.busy_since, known.busy_until));
         let (busy_since, busy_until) = busy.unwrap_or_default();
-        let known = Known { path, seen: now, busy_since, busy_until };
+        let seen = (age < UNSEEN).then(|| now - age);
+        let known = Known { path, seen, busy_since, busy_until };
         insert(&mut self.paths, name, (now + (LIFE - age), known));
     }
 
@@ -110,7 +118,7 @@ impl KnownPaths {
     ) -> Option<FirstFlight> {
         let (_, on) = self.paths.get_mut(name).filter(|(until, _)| *until > now)?;
         let (known, at) = (on.path.at(rtt)?, on.busy_until.max(now));
-        on.seen = now;
+        on.seen = Some(now);
         if now.since(on.busy_until) >= known.rtt {
             on.busy_since = now;
         }
@@ -228,10 +236,30 @@ mod tests {
     }
 
     #[test]
+    fn what_was_stored_for_a_minute_gives_way_at_once() {
+        let slow = KnownPath { rtt: Duration::from_millis(81), ..path(5) };
+        for (age, counts) in [(59, path(80)), (60, slow)] {
+            let mut known = KnownPaths::default();
+            known.insert(at(0), name(1), path(80), Duration::from_secs(age));
+            known.measured(at(0), name(1), slow, Duration::ZERO);
+            assert_eq!(known.at(at(0), &name(1)), Some(counts), "{age} s");
+        }
+    }
+
+    #[test]
+    fn an_old_measurement_shortens_nothing() {
+        let mut known = KnownPaths::default();
+        known.measured(at(700), name(1), path(80), Duration::ZERO);
+        known.measured(at(700), name(1), path(80), Duration::from_secs(650));
+        assert_eq!(known.at(at(1299), &name(1)), Some(path(80)));
+    }
+
+    #[test]
     fn the_shortest_round_trip_counts_whoever_found_the_highest_rate() {
         let with = |mbps, rtt| KnownPath { rtt: Duration::from_millis(rtt), ..path(mbps) };
         let mut known = KnownPaths::default();
-        for (found, counts) in [((80, 40), (80, 40)), ((81, 100), (81, 40)), ((5, 20), (81, 20))] {
+        let rows = [((80, 40), (80, 40)), ((81, 100), (81, 40)), ((5, 20), (81, 20)), ((5, 9), (5, 9))];
+        for (found, counts) in rows {
             known.measured(at(1), name(1), with(found.0, found.1), Duration::ZERO);
             assert_eq!(known.at(at(1), &name(1)), Some(with(counts.0, counts.1)));
         }

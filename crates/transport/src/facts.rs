@@ -201,7 +201,7 @@ pub struct Pace {
     pub credit: Duration,
     /// Bytes that leave together where more wait and acknowledgments of several paths come for less; 0 for whatever has room.
     pub together: u64,
-    /// It spreads a window over a round trip: what follows need not wait once all was acknowledged.
+    /// What follows need not wait once nothing is under way: the pace only spreads a window over a round trip.
     pub spreads_window: bool,
 }
 

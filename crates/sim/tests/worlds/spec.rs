@@ -253,7 +253,7 @@ fn end(seed: Seed, off: Features) -> End {
     end
 }
 
-/// What hosts have, or else any algorithms.
+/// What hosts have, or else others that they may have.
 fn choose(dice: &mut Dice, config: &mut ConnectionConfig) {
     use SchedulerConfig::*;
     (config.cc, config.scheduler) = match dice.chance(0.5) {

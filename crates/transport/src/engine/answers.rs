@@ -108,7 +108,7 @@ impl Engine {
             self.note_wait(now, path, wait);
         }
         if self.views[path].earliest_send > now && !self.lanes[path].is_outstanding() {
-            self.end_pace(path);
+            self.end_pace(now, path);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an owner accounts for itself: copies of cargo that left on another path too, answered in ways of their own. They
 //! take up the path's window like anything else.
 
-use polypath_wire::{Instant, PathId};
+use polypath_wire::{Duration, Instant, PathId};
 
 use super::answers::Answer;
 use super::machine::Engine;
@@ -22,16 +22,16 @@ impl Engine {
         self.lanes.get_mut(path).into_iter().for_each(|lane| lane.aside = bytes);
     }
 
-    /// `cargo`, which left on `path` at `sent_at` by the owner's account, was delivered; `is_timed` if that tells the round trip.
+    /// `cargo`, which left on `path` at `sent_at` by the owner's account, was delivered; in a round trip of `rtt`, if that is known.
     pub(crate) fn delivered_aside(
         &mut self,
         now: Instant,
         path: PathId,
         answer: &Answer,
         (cargo, sent_at): (Cargo, Instant),
-        is_timed: bool,
+        rtt: Option<Duration>,
     ) {
-        let (rtt, len) = (is_timed.then(|| now.since(sent_at)), u64::from(cargo.len));
+        let len = u64::from(cargo.len);
         let info = AckedInfo { offset: cargo.key, sent_at, len, acked_at: now, via: answer.via };
         let trips = self.observers.routes.as_mut().zip(answer.reverse).zip(rtt);
         let round_trip = trips.map(|((r, rev), rtt)| r.on_round_trip(path, answer.via, rtt, rev));
@@ -69,7 +69,10 @@ impl Engine {
     pub(crate) fn answered_aside(&mut self, now: Instant, path: PathId) {
         match self.lanes[path].is_outstanding() {
             true => self.timers.set(Timer::Rto(path), now + self.rto(path)),
-            false => self.timers.stop(Timer::Rto(path)),
+            false => {
+                self.timers.stop(Timer::Rto(path));
+                self.end_pace(now, path);
+            }
         }
     }
 }

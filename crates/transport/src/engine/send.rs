@@ -10,7 +10,7 @@ use crate::facts::{Pace, Parcel, PathState, PathView, Why};
 use crate::path::transmission::{Cargo, History, Transmission};
 use crate::sched::scheduler::{Choice, Scheduler, arrival, is_open, only, opening};
 
-/// Pacing holds a path for no longer, however little it delivered of late: rates change meanwhile (as in Linux, `sch_fq`).
+/// Pacing holds a path for no longer, however little it delivered of late: rates change meanwhile (as Linux holds a packet, `sch_fq`).
 const LONGEST: Duration = Duration::from_secs(1);
 
 impl Engine {
@@ -209,14 +209,16 @@ impl Engine {
         }
     }
 
-    /// All that left on `path` was acknowledged. A window that was spread over a round trip has had it, also where round trips have become
+    /// Nothing is under way on `path` any more. A window that was spread over a round trip has had it, also where round trips have become
     /// much shorter, as after an outage: what follows waits for the path's limit alone, or its turn.
     #[cold]
-    pub(super) fn end_pace(&mut self, path: PathId) {
+    pub(super) fn end_pace(&mut self, now: Instant, path: PathId) {
         let lane = &self.lanes[path];
         let spreads = || self.controller.pace(path).is_some_and(|pace| pace.spreads_window);
-        if lane.start != Start::Begun && spreads() {
-            self.views[path].earliest_send = lane.limit.map_or(Instant::ZERO, |limit| limit.next_at());
+        if lane.start != Start::Begun && lane.recovering.is_none() && spreads() {
+            let limited = lane.limit.map_or(now, |limit| limit.next_at());
+            let view = &mut self.views[path];
+            view.earliest_send = view.earliest_send.min(limited.max(now));
         }
     }
 

@@ -75,16 +75,18 @@ fn finisher(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) -> 
 fn is_obstacle(now: Instant, parcel: &Parcel, path: PathId, paths: &[PathView]) -> bool {
     let Some(path) = paths.iter().find(|p| p.id == path) else { return false };
     let arrives = clocked_arrival(now, path, parcel.len);
+    let opens = |p: &PathView| p.earliest_send.max(now);
     let quicker = || {
-        let sooner = move |p: &&PathView| clocked_arrival(p.earliest_send.max(now), p, parcel.len) < arrives;
+        let sooner = move |p: &&PathView| clocked_arrival(opens(p), p, parcel.len) < arrives;
         paths.iter().filter(move |p| is_busy(now, parcel, p)).filter(sooner)
     };
     if quicker().next().is_none() {
         return false;
     }
     let back = quicker().filter_map(one_way).min().unwrap_or(Duration::ZERO);
-    let sent = quicker().chain([path]).map(|p| capacity(p, now, arrives + back)).fold(0, u64::saturating_add);
-    let last = |p: &PathView| capacity(p, clocked_arrival(now, p, parcel.len), arrives);
+    let sent =
+        quicker().chain([path]).map(|p| capacity(p, opens(p), arrives + back)).fold(0, u64::saturating_add);
+    let last = |p: &PathView| capacity(p, clocked_arrival(opens(p), p, parcel.len), arrives);
     let delivered = quicker().map(last).fold(0, u64::saturating_add);
     sent.min(parcel.waiting) > parcel.window || delivered > parcel.waiting
 }
@@ -132,12 +134,14 @@ mod tests {
     /// Pacing holds the quicker path, which has room, until it would no longer be sooner.
     #[test]
     fn does_not_wait_for_a_path_that_opens_late() {
-        let parcel = Parcel { waiting: 10_000, window: u64::MAX, ..PARCEL };
-        for (held, choice) in [(80, Choice::Wait(Some(Instant(80_000_000)))), (95, Choice::Send(PathId(1)))] {
+        let until = |ms: u64| Choice::Wait(Some(Instant(ms * 1_000_000)));
+        let send = Choice::Send(PathId(1));
+        for (held, waiting, choice) in [(80, 10_000, until(80)), (80, 500_000, send), (95, 10_000, send)] {
+            let parcel = Parcel { waiting, window: u64::MAX, ..PARCEL };
             let mut paths = paths();
             (paths[0].room, paths[0].in_flight) = (100_000, 0);
             paths[0].earliest_send = Instant(held * 1_000_000);
-            assert_eq!(pick(&parcel, &paths), choice, "{held} ms");
+            assert_eq!(pick(&parcel, &paths), choice, "{held} ms, {waiting} bytes");
         }
     }
 

@@ -80,7 +80,6 @@ fn paced_is_what_leaves_at_twice_the_window_then_as_fast_as_the_bottleneck_then_
     );
 }
 
-/// 80 Mbit/s and 40 ms hold 400 kB.
 /// One segment was left by a timeout, and less than a segment is what the path has shown to hold.
 #[test]
 fn a_paced_slow_start_leaves_two_segments_at_least() {
@@ -97,6 +96,7 @@ fn a_paced_slow_start_leaves_two_segments_at_least() {
     assert_eq!((r.bytes(), r.phase()), (2000, Phase::CongestionAvoidance));
 }
 
+/// 80 Mbit/s and 40 ms hold 400 kB.
 fn first_flight(mbps: u64, bytes: u64) -> FirstFlight {
     let known = KnownPath { rate: Rate::from_mbps(80), rtt: Duration::from_millis(40) };
     FirstFlight { known, at: Instant::ZERO, bytes, rate: Rate::from_mbps(mbps) }

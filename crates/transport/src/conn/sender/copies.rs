@@ -20,7 +20,7 @@ pub(super) struct Copy {
     pub len: u32,
     /// When it was sent.
     pub sent_at: Instant,
-    /// Its data had been sent before, maybe on this path.
+    /// Its data may have left on this path before.
     pub again: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use polypath_wire::{Instant, PathId, PathSet};
+use polypath_wire::{Duration, Instant, PathId, PathSet};
 
 use super::Sender;
 use super::ack::Ack;
@@ -160,7 +160,7 @@ impl Sender {
     pub(super) fn on_duplicate(&mut self, now: Instant, ack: &Ack<'_>, engine: &mut Engine) -> bool {
         let Some(&(start, _)) = ack.blocks.first() else { return false };
         if let Some(answered) = self.copies.under_way.answer(ack.route, start) {
-            self.on_copy(now, ack, &answered, engine);
+            self.on_copy(now, ack, &answered, true, engine);
             return true;
         }
         let is_of_copy = self.copies.under_way.overtook(ack.route, start);
@@ -184,45 +184,56 @@ impl Sender {
         let newest = engine.lanes()[path].flight.fresh().newest.filter(|_| first);
         let Some((_, newest)) = newest else { return false };
         let Cargo { key: offset, len, .. } = newest.cargo;
-        let left = self.copies.under_way.left(ack.route, offset);
-        if !left.is_some_and(|left| self.answers(now, ack.route, left, ack, engine)) {
-            return false;
-        }
         let Some(answered) = self.copies.under_way.answer(ack.route, offset) else { return false };
         let (sent_at, again) = (newest.sent_at, newest.retransmitted());
         self.copies.under_way.add(path, Copy { offset, len, sent_at, again });
         self.tell_aside(path, engine);
-        self.on_copy(now, ack, &answered, engine);
+        self.on_copy(now, ack, &answered, false, engine);
         true
     }
 
-    /// Whether `ack` can answer what left on `path` at `sent_at`, and on others too. An acknowledgment of several segments may be of what
-    /// came by another path, unless something that left later on this one has come, or the round trip is none too short (as
-    /// RFC 8985 §6.2, step 2).
+    /// How long `ack` took, if it can answer what left on `path` at `sent_at`; copies of that left on other paths. It may be of what came
+    /// by those, unless it echoes what left on this path then or later, or took as long as the path's shortest round trip (as RFC 8985
+    /// §6.2, step 2).
     #[cold]
-    pub(super) fn answers(
+    pub(super) fn round_trip(
         &self,
         now: Instant,
         path: PathId,
         sent_at: Instant,
         ack: &Ack<'_>,
         engine: &Engine,
-    ) -> bool {
+    ) -> Option<Duration> {
         let tick = |at: Instant| at.0 / TIMESTAMP_TICK;
-        let echo = ack.echo.filter(|_| ack.route == path).map(tick);
+        let (left, echo) = (tick(sent_at), ack.echo.filter(|_| ack.route == path).map(tick));
         let least = engine.lanes().get(path).and_then(|lane| lane.estimator.rtt.min());
-        let is_long = least.map_or(echo == Some(tick(sent_at)), |least| now.since(sent_at) >= least);
-        self.copies.under_way.are_answered_one_by_one() || echo > Some(tick(sent_at)) || is_long
+        let took = now.since(sent_at);
+        let is_sure = self.copies.under_way.are_answered_one_by_one() || echo > Some(left);
+        if is_sure || least.is_some_and(|least| took >= least) {
+            return Some(took);
+        }
+        // Another segment may have left before, but no sooner than the tick began.
+        (echo == Some(left)).then(|| now.since(Instant(left * TIMESTAMP_TICK)))
     }
 
-    fn on_copy(&mut self, now: Instant, ack: &Ack<'_>, answered: &Answered, engine: &mut Engine) {
+    /// The acknowledgment answers a copy; `twice`: it reports that its data came twice.
+    fn on_copy(
+        &mut self,
+        now: Instant,
+        ack: &Ack<'_>,
+        answered: &Answered,
+        twice: bool,
+        engine: &mut Engine,
+    ) {
         let (path, Copy { offset, len, sent_at, again }) = (ack.route, answered.copy);
         self.tell_aside(path, engine);
         let cargo = Cargo { key: offset, len, history: History::Once };
-        let is_first =
-            !again && engine.lanes().get(path).is_none_or(|lane| lane.estimator.rtt.min().is_none());
-        let is_timed = is_first || self.answers(now, path, sent_at, ack, engine);
-        engine.delivered_aside(now, path, &ack.answer(), (cargo, sent_at), is_timed);
+        let first = || engine.lanes().get(path).is_none_or(|lane| lane.estimator.rtt.min().is_none());
+        let rtt = match twice && !again && first() {
+            true => Some(now.since(sent_at)),
+            false => self.round_trip(now, path, sent_at, ack, engine),
+        };
+        engine.delivered_aside(now, path, &ack.answer(), (cargo, sent_at), rtt);
         let Answered { missing, missing_sent, .. } = *answered;
         if missing > 0 && self.copies.under_way.is_loss(now, path, missing_sent) {
             engine.lost_aside(now, path, missing, missing_sent);

@@ -22,9 +22,10 @@ impl Sender {
         }
         let fresh = engine.lanes()[path].flight.fresh();
         let newest = fresh.newest.map(|(_, newest)| newest);
-        let own = newest
-            .filter(|n| !n.is_ambiguous() && (!n.copied || self.answers(now, path, n.sent_at, ack, engine)));
-        let rtt = own.map(|newest| now.since(newest.sent_at));
+        let rtt = newest.filter(|n| !n.is_ambiguous()).and_then(|n| match n.copied {
+            true => self.round_trip(now, path, n.sent_at, ack, engine),
+            false => Some(now.since(n.sent_at)),
+        });
         let proven = proven_round_trip(now, ack, fresh);
         let timed = rtt.filter(|_| engine.is_timed(path, ack.echo.is_some()));
         let (route_rtt, route) = match engine.observers_estimate_routes() {
