@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Names of the features.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 18] = [
     "loss",
     "duplication",
     "reordering",
@@ -21,6 +21,7 @@ pub const NAMES: [&str; 17] = [
     "both-ways",
     "writer",
     "algorithms",
+    "hosts",
 ];
 
 pub const LOSS: usize = 0;
@@ -40,6 +41,7 @@ pub const ABORT: usize = 13;
 pub const BOTH_WAYS: usize = 14;
 pub const WRITER: usize = 15;
 pub const ALGORITHMS: usize = 16;
+pub const HOSTS: usize = 17;
 
 /// A set of features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -237,6 +237,10 @@ fn end(seed: Seed, off: Features) -> End {
     if !off.has(ALGORITHMS) && dice.chance(0.5) {
         choose(&mut dice, &mut end.config);
     }
+    let mut dice = Dice::new(seed.child("hosts"));
+    if !off.has(HOSTS) && dice.chance(0.3) {
+        host(&mut dice, &mut end.config);
+    }
     let mut dice = Dice::new(seed.child("window"));
     if !off.has(WINDOW) && dice.chance(0.4) {
         end.config.receive_buffer = dice.scale(200, 200_000);
@@ -251,6 +255,25 @@ fn end(seed: Seed, off: Features) -> End {
         end.write = (dice.scale(1, 50_000).max(end.send / 200), dice.millis(0, 1_000));
     }
     end
+}
+
+/// A daemon's end, between peers.
+fn host(dice: &mut Dice, config: &mut ConnectionConfig) {
+    let buffer = dice.pick(&[16 << 20, 1 << 20, 200_000]);
+    *config = ConnectionConfig {
+        cc: CcConfig::usual().of_today(),
+        acks: AckConfig::thinned(),
+        scheduler: SchedulerConfig::EarliestCompletion,
+        send_buffer: buffer,
+        send_ahead: Some(2 << 20),
+        receive_buffer: buffer,
+        unread_window: Some(64 << 10),
+        fail_silent: true,
+        ecn: dice.chance(0.5),
+        keep_alive: Duration::from_secs(dice.pick(&[0, 60])),
+        max_timeouts: config.max_timeouts,
+        ..ConnectionConfig::default()
+    };
 }
 
 /// What hosts have, or else others that they may have.

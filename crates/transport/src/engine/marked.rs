@@ -79,7 +79,7 @@ impl Engine {
         };
         self.end_start(path);
         self.controller.on_mark(now, path, &mark, self.views.as_slice());
-        self.refresh(now, path);
+        self.refresh_all(now);
         true
     }
 }

@@ -108,7 +108,7 @@ impl Engine {
         }
         self.views[path].mss = mss;
         self.controller.on_mss(path, mss);
-        self.refresh(now, path);
+        self.refresh_all(now);
     }
 
     /// The peer must prove that it is at the other end of `path`: no data goes there before.
@@ -130,7 +130,7 @@ impl Engine {
         self.lanes[path].timeouts = 0;
         self.timers.stop(Timer::Probe(path));
         self.begin_again(now, path);
-        self.refresh(now, path);
+        self.refresh_all(now);
     }
 
     /// If no path is open, those that failed are tried again, as a path is that has no other: their timeouts
