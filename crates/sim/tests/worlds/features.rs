@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Names of the features.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "loss",
     "duplication",
     "reordering",
@@ -22,6 +22,7 @@ pub const NAMES: [&str; 18] = [
     "writer",
     "algorithms",
     "hosts",
+    "knobs",
 ];
 
 pub const LOSS: usize = 0;
@@ -42,6 +43,7 @@ pub const BOTH_WAYS: usize = 14;
 pub const WRITER: usize = 15;
 pub const ALGORITHMS: usize = 16;
 pub const HOSTS: usize = 17;
+pub const KNOBS: usize = 18;
 
 /// A set of features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

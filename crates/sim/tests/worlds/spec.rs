@@ -3,7 +3,7 @@
 use polypath_hop::{Change, HopConfig, QueueLimit, Step};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::sched::SchedulerConfig;
-use polypath_transport::{AckConfig, ConnectionConfig, PathConfig};
+use polypath_transport::{AckConfig, ConnectionConfig, PathConfig, TimeoutTakes};
 use polypath_transport::{DupackConfig, LossConfig, ThresholdConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed, Seq};
 
@@ -241,6 +241,10 @@ fn end(seed: Seed, off: Features) -> End {
     if !off.has(HOSTS) && dice.chance(0.3) {
         host(&mut dice, &mut end.config);
     }
+    let mut dice = Dice::new(seed.child("knobs"));
+    if !off.has(KNOBS) && dice.chance(0.2) {
+        turn(&mut dice, &mut end.config);
+    }
     let mut dice = Dice::new(seed.child("window"));
     if !off.has(WINDOW) && dice.chance(0.4) {
         end.config.receive_buffer = dice.scale(200, 200_000);
@@ -274,6 +278,26 @@ fn host(dice: &mut Dice, config: &mut ConnectionConfig) {
         max_timeouts: config.max_timeouts,
         ..ConnectionConfig::default()
     };
+}
+
+/// Rules that experiments change.
+fn turn(dice: &mut Dice, config: &mut ConnectionConfig) {
+    use TimeoutTakes::{Connection, Head, Path, Segment};
+    config.timeout_takes = dice.pick(&[Path, Connection, Segment, Head]);
+    config.repair_elsewhere = dice.chance(0.5);
+    config.divide_window = dice.chance(0.3);
+    config.fail_silent = dice.chance(0.3);
+    config.reorder_store = dice.chance(0.2).then(|| dice.scale(10_000, 1_000_000));
+    config.cc = dice.pick(&[
+        CcConfig::Lia(Default::default()),
+        CcConfig::Olia(Default::default()),
+        CcConfig::Balia(Default::default()),
+        CcConfig::Wvegas(Default::default()),
+        CcConfig::MhipSimple(Default::default()),
+        CcConfig::MhipTwoLevel(Default::default()),
+        CcConfig::Fast(Default::default()),
+        CcConfig::RmTcp(Default::default()),
+    ]);
 }
 
 /// What hosts have, or else others that they may have.

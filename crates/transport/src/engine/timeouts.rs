@@ -40,12 +40,18 @@ impl Engine {
             self.lanes[path].doubt = doubtful.then_some(Doubt { since: now, episode });
         }
         let failed = lost || may_fail && self.failed_too_often(path);
+        if failed {
+            self.lose_all(now, path, LossCause::Timeout, episode); // no timer of a failed path waits for the rest
+        }
         if lost {
             self.fail(now, path, loss);
         } else if failed {
             self.views[path].state = PathState::Failed;
             self.keep_one_open();
             self.timers.set(Timer::Probe(path), now + self.rto(path));
+        }
+        if !failed && self.lanes[path].is_outstanding() && !self.timers.is_set(Timer::Rto(path)) {
+            self.rearm(now, path); // the timeout took part of it
         }
         self.refresh_all(now); // all lost their credit
         failed

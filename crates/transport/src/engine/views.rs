@@ -114,14 +114,15 @@ impl Engine {
         }
     }
 
-    /// Cuts the room of each path to its share of the peer's window.
+    /// Cuts the room of each path to its share of the peer's window, but to no less than a segment: nothing could leave.
     fn divide_room(&mut self) {
         let open = || self.views.iter().filter(|v| v.state == PathState::Active);
         let windows: u64 = open().map(|v| self.controller.window(v.id)).sum();
         for view in self.views.iter_mut() {
             let window = self.controller.window(view.id);
             let share = u128::from(self.offered) * u128::from(window) / u128::from(windows.max(1));
-            view.room = window.min(share as u64) as i64 - view.in_flight as i64;
+            let share = (share as u64).max(view.mss.into());
+            view.room = window.min(share) as i64 - view.in_flight as i64;
         }
     }
 

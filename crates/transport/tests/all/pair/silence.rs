@@ -2,7 +2,7 @@
 
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::facts::PathState;
-use polypath_transport::{ConnectionConfig, Observation, RecordFilter};
+use polypath_transport::{ConnectionConfig, Observation, RecordFilter, TimeoutTakes};
 use polypath_wire::PathId;
 
 use crate::common::{Bed, CLIENT, Edit, Flying, Pair, SERVER, at, ms, prompt};
@@ -155,4 +155,19 @@ fn what_was_delivered_before_does_not_revive_a_path() {
     });
     pair.run_for(ms(2000));
     assert_eq!(states(&mut pair), [(FAST, PathState::Failed)]);
+}
+
+/// A timeout that takes one segment fails the path with more in flight, which no timer of a failed path waits for.
+#[test]
+fn all_that_a_failed_path_carried_goes_again() {
+    let timeout_takes = TimeoutTakes::Segment;
+    let config = ConnectionConfig { timeout_takes, path_fail_timeouts: 2, ..prompt() };
+    let mut pair = Pair::open(config, &[10, 10]);
+    pair.write(CLIENT, 500_000);
+    pair.run_for(ms(35));
+    pair.script(|f| if f.path.0 == 1 { Edit::Lose } else { Edit::Pass });
+    pair.wire.retain(|f| f.path.0 == 0);
+    pair.run_while(|p| p.end(CLIENT).path_state(PathId(1)) != Some(PathState::Failed));
+    pair.script(|_| Edit::Pass);
+    pair.run_until_received(SERVER, 500_000);
 }
