@@ -39,6 +39,8 @@ pub struct End {
     /// The window scale its SYN offered.
     pub shift: Option<u8>,
     aborted: bool,
+    /// Its memory was short: it may take back its window.
+    pub was_short: bool,
 }
 
 impl End {
@@ -64,6 +66,7 @@ impl End {
             last_ack: None,
             shift: None,
             aborted: false,
+            was_short: false,
         }
     }
 
@@ -258,7 +261,7 @@ impl End {
             return Ok(());
         };
         // a SYN that is sent again cannot tell of more than 65,535 bytes
-        if !syn && before.distance(edge) >= 1 << scale.unwrap_or(0) {
+        if !syn && !self.was_short && before.distance(edge) >= 1 << scale.unwrap_or(0) {
             return Err(format!("took back its window: {before:?} to {edge:?}"));
         }
         self.edge = Some(if before.before(edge) { edge } else { before });

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Names of the features.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 22] = [
     "loss",
     "duplication",
     "reordering",
@@ -23,6 +23,9 @@ pub const NAMES: [&str; 19] = [
     "algorithms",
     "hosts",
     "knobs",
+    "happenings",
+    "links",
+    "queues",
 ];
 
 pub const LOSS: usize = 0;
@@ -44,6 +47,9 @@ pub const WRITER: usize = 15;
 pub const ALGORITHMS: usize = 16;
 pub const HOSTS: usize = 17;
 pub const KNOBS: usize = 18;
+pub const HAPPENINGS: usize = 19;
+pub const LINKS: usize = 20;
+pub const QUEUES: usize = 21;
 
 /// A set of features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

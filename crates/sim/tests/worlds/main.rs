@@ -9,7 +9,9 @@
 mod dice;
 mod end;
 mod features;
+mod happenings;
 mod play;
+mod segments;
 mod spec;
 mod whole;
 

@@ -3,9 +3,11 @@
 use polypath_hop::{Change, Drop, Fate, Hop, Step};
 use polypath_transport::{CloseReason, Connection, PathConfig, Ports, Segment};
 use polypath_wire::tcp::{TcpFlags, TcpHeader};
-use polypath_wire::{Checksum, Duration, Instant, PathId, Seq};
+use polypath_wire::{Duration, Instant, PathId, Seq};
 
 use crate::end::{End, Progress};
+use crate::happenings::What;
+use crate::segments::{check_corrupted, describe};
 use crate::spec::{Path, Spec};
 
 /// Turns of the event loop after which a world is taken to spin.
@@ -22,6 +24,8 @@ struct World<'a> {
     hops: Vec<[Hop<Segment>; 2]>,
     ends: [End; 2],
     joined: usize,
+    /// How many of the happenings have happened.
+    happened: usize,
     gone: Vec<bool>,
     progress: ([Progress; 2], Instant),
     last_sent: Instant,
@@ -96,6 +100,7 @@ impl<'a> World<'a> {
             now: Instant::ZERO,
             hops: hops.collect(),
             ends: [End::new(spec.ends[0].clone(), 6), End::new(spec.ends[1].clone(), 7)],
+            happened: 0,
             joined: spec.paths.iter().filter(|p| p.joins.is_none()).count(),
             gone: vec![false; spec.paths.len()],
             progress: ([(0, 0, 0, None); 2], Instant::ZERO),
@@ -123,12 +128,14 @@ impl<'a> World<'a> {
         let ends = self.ends.iter().filter_map(|e| e.next_event(self.now));
         let open = !self.ends.iter().all(End::is_closed);
         let join = self.spec.paths.get(self.joined).and_then(|p| p.joins).filter(|_| open);
+        let happening = self.spec.happenings.get(self.happened).map(|h| h.at).filter(|_| open);
         let leave = self.spec.paths.iter().zip(&self.gone).filter(|(_, gone)| open && !**gone);
-        hops.chain(ends).chain(join).chain(leave.filter_map(|(p, _)| p.leaves)).min()
+        hops.chain(ends).chain(join).chain(happening).chain(leave.filter_map(|(p, _)| p.leaves)).min()
     }
 
     fn turn(&mut self) -> Result<(), String> {
         self.change_paths();
+        self.let_happen();
         for path in 0..self.hops.len() {
             for from in 0..2 {
                 while let Some(departure) = self.hops[path][from].poll(self.now) {
@@ -166,6 +173,19 @@ impl<'a> World<'a> {
                 }
                 self.tell(|| format!("path {i} left"));
             }
+        }
+    }
+
+    fn let_happen(&mut self) {
+        while let Some(happening) = self.spec.happenings.get(self.happened).filter(|h| h.at <= self.now) {
+            self.happened += 1;
+            let end = &mut self.ends[happening.end];
+            let local = end.spec.clock.local(self.now);
+            end.was_short |= matches!(happening.what, What::Memory(_));
+            if let Some(connection) = &mut end.connection {
+                happening.what.happen(local, connection);
+            }
+            self.tell(|| format!("{happening:?}"));
         }
     }
 
@@ -414,33 +434,5 @@ impl<'a> World<'a> {
         if self.look == Look::Trace {
             println!("{:?} {}", self.now, what());
         }
-    }
-}
-
-fn describe(segment: &Segment) -> String {
-    let h = &segment.header;
-    let sack: Vec<_> = h.options.sack.iter().map(|b| (b.start.0, b.end.0)).collect();
-    format!(
-        "{:?} seq {} +{} ack {} win {} sack {sack:?}",
-        h.flags,
-        h.seq.0,
-        segment.payload.len(),
-        h.ack.0,
-        h.window
-    )
-}
-
-/// Changes within one byte never escape the checksum.
-fn check_corrupted(segment: &Segment, word: u64) -> Result<(), String> {
-    let at = segment.header.len();
-    let mut bytes = vec![0; at + segment.payload.len() as usize];
-    segment.payload.copy_to(&mut bytes[at..]);
-    let checksum = Checksum::ZeroPseudoHeader;
-    segment.header.emit(&mut bytes, checksum).map_err(|e| format!("not a segment: {e}: {segment:?}"))?;
-    let index = (word >> 8) as usize % bytes.len();
-    bytes[index] ^= (word as u8).max(1);
-    match TcpHeader::parse(&bytes, checksum) {
-        Err(_) => Ok(()),
-        Ok(_) => Err(format!("byte {index} changed unnoticed: {segment:?}")),
     }
 }

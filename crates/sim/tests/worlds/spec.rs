@@ -1,14 +1,15 @@
 //! What a world is, and a random one.
 
-use polypath_hop::{Change, HopConfig, QueueLimit, Step};
+use polypath_hop::{Change, Discipline, HopConfig, QueueLimit, Step};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::sched::SchedulerConfig;
-use polypath_transport::{AckConfig, ConnectionConfig, PathConfig, TimeoutTakes};
+use polypath_transport::{AckConfig, ConnectionConfig, KnownPath, PathConfig, TimeoutTakes};
 use polypath_transport::{DupackConfig, LossConfig, ThresholdConfig};
 use polypath_wire::{Duration, Instant, Rate, Seed, Seq};
 
 use crate::dice::Dice;
 use crate::features::*;
+use crate::happenings::{Happening, happenings};
 
 /// A world. End 0 connects to end 1.
 #[derive(Clone, Debug)]
@@ -16,6 +17,7 @@ pub struct Spec {
     pub seed: Seed,
     pub paths: Vec<Path>,
     pub ends: [End; 2],
+    pub happenings: Vec<Happening>,
     /// No hop changes after this instant, and all are up.
     pub calm: Instant,
 }
@@ -104,7 +106,12 @@ impl Spec {
         if !off.has(ABORT) && dice.chance(0.08) {
             ends[dice.below(2) as usize].abort = Some(Instant::ZERO + dice.millis(0, 10_000));
         }
-        Self { seed, paths, ends, calm }
+        let mut dice = Dice::new(seed.child("happenings"));
+        let happenings = match !off.has(HAPPENINGS) && dice.chance(0.3) {
+            true => happenings(seed.child("happenings/which"), paths.len() as u64, calm),
+            false => Vec::new(),
+        };
+        Self { seed, paths, ends, happenings, calm }
     }
 }
 
@@ -131,13 +138,31 @@ fn path(seed: Seed, off: Features, calm: Instant) -> Path {
     let mss = dice.pick(&[1460, 1460, 1460, 1400, 1200, 536, 8960, 200]);
     let told = dice.chance(0.3);
     let hops = [0, 1].map(|i| hop(seed.child(&format!("hop/{i}")), off, calm, mss));
-    let config = PathConfig {
+    let mut config = PathConfig {
         mss,
         rate: told.then_some(hops[0].rate),
         one_way: told.then_some(hops[0].delay),
         ..PathConfig::default()
     };
+    let mut dice = Dice::new(seed.child("links"));
+    if !off.has(LINKS) && dice.chance(0.3) {
+        know(&mut dice, &mut config);
+    }
     Path { hops, config, joins: None, leaves: None }
+}
+
+/// What an endpoint knows of a path.
+fn know(dice: &mut Dice, config: &mut PathConfig) {
+    let mut rate = || Rate(dice.scale(200_000, 200_000_000));
+    let (most, known) = (rate(), rate());
+    let rtt = dice.millis(1, 400);
+    config.max_rate = dice.chance(0.4).then_some(most);
+    config.known = dice.chance(0.5).then_some(KnownPath { rate: known, rtt });
+    config.round_trip = dice.chance(0.3).then_some(rtt);
+    config.spill = dice.chance(0.3);
+    config.link = dice.chance(0.5).then(|| dice.below(2) as u32);
+    config.bottleneck = dice.chance(0.3).then(|| dice.below(2) as u32);
+    config.overhead = dice.pick(&[0, 52, 100]);
 }
 
 fn hop(seed: Seed, off: Features, calm: Instant, mss: u32) -> HopConfig {
@@ -171,6 +196,14 @@ fn hop(seed: Seed, off: Features, calm: Instant, mss: u32) -> HopConfig {
     }
     if !off.has(RATES) {
         step_rates(&mut Dice::new(seed.child("rates")), &mut hop, calm);
+    }
+    let mut dice = Dice::new(seed.child("queues"));
+    if !off.has(QUEUES) && dice.chance(0.3) {
+        hop.discipline = dice.pick(&[
+            Discipline::Codel(Default::default()),
+            Discipline::FqCodel(Default::default()),
+            Discipline::Red(Default::default()),
+        ]);
     }
     hop.schedule.sort_by_key(|step| step.at);
     hop

@@ -66,7 +66,7 @@ impl Engine {
         let view = PathView { idle_at: now, overhead, spill: config.spill, ..PathView::new(id, mss) };
         self.views.insert(view);
         self.consider_paths();
-        self.refresh(now, id);
+        self.refresh_all(now); // it may share a window with others
     }
 
     /// From now on `path` spills, or no longer: it carries what the others have no room for.

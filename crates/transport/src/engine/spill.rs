@@ -33,10 +33,12 @@ pub(super) fn pick(
     }
 }
 
-/// Whether a path carries what it can, as far as its controller knows: while a window doubles, it has not found out.
+/// Whether a path carries what it can, as far as its controller knows: while a window doubles, it has not found out. With a window
+/// below a segment, as one of all paths may be, it carries nothing.
 fn is_full(controller: &dyn Controller, path: &PathView) -> bool {
     let has_little_room = path.room <= path.window as i64 / LEFT;
-    has_little_room && controller.snapshot(path.id).phase != Phase::SlowStart
+    let has_none = path.window < path.mss.into();
+    has_none || has_little_room && controller.snapshot(path.id).phase != Phase::SlowStart
 }
 
 #[cfg(test)]
@@ -95,6 +97,13 @@ mod tests {
         };
         assert_eq!(paced(20_000), Choice::Wait(Some(Instant(5))));
         assert_eq!(paced(32_000), Choice::Send(PathId(2)));
+    }
+
+    #[test]
+    fn a_window_below_a_segment_is_full() {
+        let mut small = paths(0);
+        (small[0].window, small[0].room) = (999, 999);
+        assert_eq!(choice(false, &small), Choice::Send(PathId(2)));
     }
 
     #[test]

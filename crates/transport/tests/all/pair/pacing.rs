@@ -6,10 +6,10 @@ use polypath_transport::cc::{
     CcConfig, Controller, ControllerMaker, CubicConfig, NewRenoConfig, SlowStart, Snapshot,
 };
 use polypath_transport::facts::{AckSample, LossEvent, Pace, PathView};
-use polypath_transport::{ConnectionConfig, External, State};
+use polypath_transport::{ConnectionConfig, External, PathConfig, State};
 use polypath_wire::{Duration, Instant, PathId, Rate};
 
-use crate::common::{CLIENT, Edit, Pair, SERVER, at, prompt};
+use crate::common::{Bed, CLIENT, Edit, Pair, SERVER, at, prompt};
 
 /// The answers to SYNs are lost for 20 s. The one that arrives is to the first SYN, so that is how long a round trip seems to take.
 #[test]
@@ -61,4 +61,21 @@ fn pacing_holds_a_path_for_a_second_at_most() {
     pair.run_until_received(SERVER, 10_000);
     let took = pair.now.since(at(0));
     assert!(took > Duration::from_secs(4) && took < Duration::from_secs(12), "{took:?}");
+}
+
+/// Ten segments leave at first by the window of one path, and ten by that of two others, or of each.
+#[test]
+fn paths_over_one_link_share_their_first_flight() {
+    for (links, least, most) in [([7, 7], 18, 20), ([7, 8], 27, 30)] {
+        let config = ConnectionConfig { cc: CcConfig::usual().of_today(), ..prompt() };
+        let mut pair = Pair::open(config, &[10]);
+        for link in links {
+            let link = Some(link);
+            pair.add_path_with(10, PathConfig { link, mss: 1000, ..PathConfig::default() });
+        }
+        pair.write(CLIENT, 1_000_000);
+        pair.run_until(at(1015));
+        let sent = pair.times(CLIENT, |f| f.is_data_of(CLIENT)).len();
+        assert!((least..=most).contains(&sent), "{links:?}: {sent}");
+    }
 }
