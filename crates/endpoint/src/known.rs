@@ -51,10 +51,13 @@ struct Known {
 }
 
 impl Known {
-    /// Whether `path`, measured `at`, is another one than what is known: quicker and slower at once, or with long round trips for so long.
+    /// Whether `path`, measured `at`, is another one than what is known: its round trip is less than half as long, and its rate lower, and
+    /// that is news; or its round trip is long, and none like the known one was seen for a while.
     fn is_another(&self, at: Instant, path: &KnownPath) -> bool {
+        let is_news = self.seen.is_none_or(|seen| at >= seen);
         let is_quicker = path.rtt.times(2) < self.path.rtt && path.rate < self.path.rate;
-        is_quicker || self.is_long(path.rtt) && self.seen.is_none_or(|seen| at.since(seen) >= UNSEEN)
+        is_news && is_quicker
+            || self.is_long(path.rtt) && self.seen.is_none_or(|seen| at.since(seen) >= UNSEEN)
     }
 
     /// Whether `rtt` is more than twice the known round trip.
@@ -247,8 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn an_old_measurement_shortens_nothing() {
+    fn an_old_measurement_replaces_nothing() {
         let mut known = KnownPaths::default();
+        known.measured(at(540), name(2), path(80), Duration::ZERO);
+        let quick = KnownPath { rtt: Duration::from_millis(9), ..path(5) };
+        known.measured(at(541), name(2), quick, Duration::from_secs(540));
+        assert_eq!(known.at(at(541), &name(2)).map(|known| known.rate), Some(path(80).rate));
         known.measured(at(700), name(1), path(80), Duration::ZERO);
         known.measured(at(700), name(1), path(80), Duration::from_secs(650));
         assert_eq!(known.at(at(1299), &name(1)), Some(path(80)));

@@ -329,6 +329,7 @@ fn turn(dice: &mut Dice, config: &mut ConnectionConfig) {
         CcConfig::MhipSimple(Default::default()),
         CcConfig::MhipTwoLevel(Default::default()),
         CcConfig::Fast(Default::default()),
+        CcConfig::FastOneWindow(Default::default()),
         CcConfig::RmTcp(Default::default()),
     ]);
 }

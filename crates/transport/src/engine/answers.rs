@@ -139,7 +139,7 @@ impl Engine {
             ..AckSample::default()
         };
         self.controller.on_ack(now, path, &sample, self.views.as_slice());
-        self.refresh(now, path);
+        self.refresh_all(now);
     }
 
     /// An acknowledgment came by `path` itself, of which it covers nothing newer than what left at `sent_at`; `reverse` as in

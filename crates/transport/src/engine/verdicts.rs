@@ -45,7 +45,10 @@ impl Engine {
                 Verdict::RecheckAt(at) => self.timers.set_earlier(Timer::Recheck, at),
             }
         }
-        self.refresh_all(now); // paths may share a window
+        match verdicts.iter().all(|verdict| matches!(verdict, Verdict::RecheckAt(_))) {
+            true => self.refresh(now, path),
+            false => self.refresh_all(now), // paths may share a window
+        }
     }
 
     /// What a tail probe repaired was lost like anything else (RFC 8985 §7.4).

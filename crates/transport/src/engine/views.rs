@@ -111,6 +111,9 @@ impl Engine {
                 false => self.controller.window(view.id) as i64 - view.in_flight as i64,
             };
             view.room = own.min(left);
+            if in_flight == 0 {
+                view.room = view.room.max(view.mss.into()); // nothing else could open a window below a segment
+            }
         }
     }
 

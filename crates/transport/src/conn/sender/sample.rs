@@ -26,7 +26,7 @@ impl Sender {
             true => self.round_trip(now, path, n.sent_at, ack, engine),
             false => Some(now.since(n.sent_at)),
         });
-        let proven = proven_round_trip(now, ack, fresh);
+        let proven = proven_round_trip(now, path, ack, fresh);
         let timed = rtt.filter(|_| engine.is_timed(path, ack.echo.is_some()));
         let (route_rtt, route) = match engine.observers_estimate_routes() {
             true => engine.route_estimate(now, path, &ack.answer(), rtt),
@@ -41,8 +41,10 @@ impl Sender {
 
 /// Round trip of a segment that was sent again, if its timestamp tells which transmission is answered
 /// (Karn, RFC 6298 §3). That is good enough for the timeout and to end its backoff; a smallest round
-/// trip it is not, for the echo may be of another segment sent again that arrived before (RFC 7323 §4.3).
-fn proven_round_trip(now: Instant, ack: &Ack<'_>, fresh: &Delivery) -> Option<Duration> {
+/// trip it is not, for the echo may be of another segment sent again that arrived before (RFC 7323 §4.3). An echo of another path may be
+/// of a copy there.
+fn proven_round_trip(now: Instant, path: PathId, ack: &Ack<'_>, fresh: &Delivery) -> Option<Duration> {
     let (_, newest) = fresh.newest.filter(|(_, n)| n.cargo.history == History::AgainLater)?;
-    ack.echo.is_some_and(|echo| echo >= newest.sent_at).then(|| now.since(newest.sent_at))
+    let elsewhere = ack.route != path && (newest.copied || newest.reinjected);
+    ack.echo.is_some_and(|echo| !elsewhere && echo >= newest.sent_at).then(|| now.since(newest.sent_at))
 }
