@@ -26,22 +26,28 @@ def get(bed, address, count, at_once, size):
     return float(bed.spawn(0, *WORDS, "get", address, count, at_once, size).output(within=120))
 
 
+def in_turns(ways, n):
+    """The ways in the order of round `n`: every second round begins with the last."""
+    return list(ways)[:: 1 if n % 2 == 0 else -1]
+
+
 def tunnel_pages(runs):
-    """Seconds that HTTP connections take over links 2, many at a time and one after the other, before and after the daemons have
-    measured the paths: through them, through those of $POLYPATH_BEFORE and over path 1, in turns."""
+    """Seconds that HTTP connections take over links 2, many at a time and one after the other: before larger transfers, after one of
+    30 MB, and after 100 of 200 kB. They go through the daemons and over path 1, in turns; $POLYPATH_BEFORE adds another version."""
     binaries = {"polypath up": BINARY} | ({f"polypath up, {BEFORE}": BEFORE} if BEFORE else {})
     with ExitStack() as stack:
         beds = {name: stack.enter_context(Bed(FIBRE_LTE)) for name in binaries}
         for name, bed in beds.items():
             Tunnel(bed, binary=binaries[name])
-        ways = {name: (bed, INNER[1]) for name, bed in beds.items()} | {"TCP, path 1": (bed, bed.links[0][1])}
+        first = beds["polypath up"]
+        ways = {name: (bed, INNER[1]) for name, bed in beds.items()} | {"TCP, path 1": (first, first.links[0][1])}
         for bed, address in ways.values():
             serve(bed, address)
 
         def pages(what, *numbers):
             took = {}
             for n in range(runs):
-                for name in list(ways)[:: 1 if n % 2 == 0 else -1]:
+                for name in in_turns(ways, n):
                     took.setdefault(name, []).append(get(*ways[name], *numbers))
             table(f"{what}, s", took)
 
@@ -55,7 +61,7 @@ def tunnel_pages(runs):
         pages(*few)
         pages("20 of 1 MB, 20 at a time", 20, 20, 1_000_000)
         pages("100 of 200 kB, 20 at a time", 100, 20, 200_000)
-        print("\nafter those of 200 kB:")
+        print("\nafter these 100 connections:")
         pages(*many)
         pages(*few)
 
@@ -75,7 +81,7 @@ def pages(runs):
             for size in (10_000, 50_000, 200_000):
                 took = {way: [] for way in ways}
                 for n in range(runs):
-                    for way in list(ways)[:: 1 if n % 2 == 0 else -1]:
+                    for way in in_turns(ways, n):
                         took[way].append(get(beds[way], INNER[1], count, at_once, size))
                 print(f"\n{name}: {count} of {size // 1000} kB, {at_once} at a time: {median(took[''])} s")
                 for way in list(ways)[1:]:

@@ -43,7 +43,7 @@ pub(crate) struct KnownPaths {
 #[derive(Debug)]
 struct Known {
     path: KnownPath,
-    /// When a connection had a round trip like it last; none if it was not in the minute before it was stored here.
+    /// When a connection last had a round trip like it; none if that was more than a minute before it was stored here.
     seen: Option<Instant>,
     /// Since when first flights follow one another there, or lost something last, and until when they leave.
     busy_since: Instant,
@@ -51,12 +51,12 @@ struct Known {
 }
 
 impl Known {
-    /// Whether `path`, measured `at`, is another one than what is known: its round trip is less than half as long, and its rate lower, and
-    /// that is news; or its round trip is long, and none like the known one was seen for a while.
+    /// Whether `path`, measured `at`, is another one than the known path. Either its round trip is less than half as long, its rate is lower
+    /// and the measurement is newer; or its round trip is long, and none like the known one was seen for a minute.
     fn is_another(&self, at: Instant, path: &KnownPath) -> bool {
-        let is_news = self.seen.is_none_or(|seen| at >= seen);
+        let is_newer = self.seen.is_none_or(|seen| at >= seen);
         let is_quicker = path.rtt.times(2) < self.path.rtt && path.rate < self.path.rate;
-        is_news && is_quicker
+        is_newer && is_quicker
             || self.is_long(path.rtt) && self.seen.is_none_or(|seen| at.since(seen) >= UNSEEN)
     }
 

@@ -181,7 +181,7 @@ impl<'a> World<'a> {
             self.happened += 1;
             let end = &mut self.ends[happening.end];
             let local = end.spec.clock.local(self.now);
-            end.was_short |= matches!(happening.what, What::Memory(_));
+            end.was_short |= matches!(happening.what, What::Memory(limit) if limit < u64::MAX);
             if let Some(connection) = &mut end.connection {
                 happening.what.happen(local, connection);
             }

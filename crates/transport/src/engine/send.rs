@@ -10,7 +10,7 @@ use crate::facts::{Pace, Parcel, PathState, PathView, Why};
 use crate::path::transmission::{Cargo, History, Transmission};
 use crate::sched::scheduler::{Choice, Scheduler, arrival, is_open, only, opening};
 
-/// Pacing holds a path for no longer, however little it delivered of late: rates change meanwhile (as Linux holds a packet, `sch_fq`).
+/// Pacing holds a path for no longer than this, since rates change meanwhile. Linux holds a packet as long (`sch_fq`).
 const LONGEST: Duration = Duration::from_secs(1);
 
 impl Engine {
@@ -209,8 +209,8 @@ impl Engine {
         }
     }
 
-    /// Nothing is under way on `path` any more. A window that was spread over a round trip has had it, also where round trips have become
-    /// much shorter, as after an outage: what follows waits for the path's limit alone, or its turn.
+    /// Nothing is under way on `path` any more: the round trip over which the window was spread is over, also where it became much shorter,
+    /// as after an outage. What follows waits for the path's limit alone, or for its turn.
     #[cold]
     pub(super) fn end_pace(&mut self, now: Instant, path: PathId) {
         let lane = &self.lanes[path];

@@ -192,9 +192,9 @@ impl Sender {
         true
     }
 
-    /// How long `ack` took, if it can answer what left on `path` at `sent_at`; copies of that left on other paths. It may be of what came
-    /// by those, unless it echoes what left on this path then or later, or took as long as the path's shortest round trip (as RFC 8985
-    /// §6.2, step 2).
+    /// The round trip of what left on `path` at `sent_at`, if `ack` shows it. Copies left on other paths, which `ack` may answer instead. It
+    /// does not if it echoes what left on `path` then or later. It is taken not to if the round trip is no shorter than the path's shortest
+    /// (as in RFC 8985 §6.2, step 2).
     #[cold]
     pub(super) fn round_trip(
         &self,

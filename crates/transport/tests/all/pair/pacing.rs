@@ -63,7 +63,7 @@ fn pacing_holds_a_path_for_a_second_at_most() {
     assert!(took > Duration::from_secs(4) && took < Duration::from_secs(12), "{took:?}");
 }
 
-/// Ten segments leave at first by the window of one path, and ten by that of two others, or of each.
+/// The first path sends ten segments at once. Two more paths over one link send ten together, and over two links ten each.
 #[test]
 fn paths_over_one_link_share_their_first_flight() {
     for (links, least, most) in [([7, 7], 18, 20), ([7, 8], 27, 30)] {
