@@ -2,12 +2,15 @@
 //!
 //! The bottleneck is busy until it has sent, at the rate at which the path is [known](crate::known) to deliver, what all gave it.
 //! A rate that is too low would make that ever later: so no later than it takes to send what is in flight.
+//!
+//! Together they [measure](Meter) that rate, too.
 
 use std::collections::BTreeMap;
 
-use polypath_transport::{Beside, UnderWay};
-use polypath_wire::{Instant, Rate};
+use polypath_transport::{Beside, KnownPath, UnderWay};
+use polypath_wire::{Duration, Instant, Rate};
 
+use crate::meter::Meter;
 use crate::paths::Locators;
 
 /// Paths on which connections with several of them have something in flight.
@@ -17,39 +20,50 @@ pub(crate) struct SharedPaths(BTreeMap<Locators, SharedPath>);
 /// One of them.
 #[derive(Debug)]
 struct SharedPath {
-    in_flight: u64,
+    /// What all gave it since nothing was in flight.
+    all: UnderWay,
     busy_until: Instant,
     rate: Option<Rate>,
+    meter: Meter,
 }
 
 impl SharedPaths {
     /// A connection that had `before` under way on `path` now has `after`. If nothing was, `rate` says what the path is known to deliver.
+    /// Returns what all of them measured; `rtt` tells the path's shortest round trip.
     pub fn count(
         &mut self,
         now: Instant,
         path: &Locators,
         [before, after]: [UnderWay; 2],
         rate: impl FnOnce() -> Option<Rate>,
-    ) {
+        rtt: impl FnOnce() -> Option<Duration>,
+    ) -> Option<KnownPath> {
         if before == after {
-            return;
+            return None;
         }
-        let new = || SharedPath { in_flight: 0, busy_until: now, rate: rate() };
+        let new = || SharedPath::new(now, rate());
         let on = self.0.entry(*path).or_insert_with(new);
-        on.in_flight = on.in_flight - before.in_flight + after.in_flight;
-        if on.in_flight == 0 {
-            self.0.remove(path);
-        } else if let Some(mut beside) = on.beside(now) {
-            beside.on_sent(now, after.sent - before.sent);
+        // A path that the connection has given up has nothing.
+        let sent = after.sent.saturating_sub(before.sent);
+        on.all.sent += sent;
+        on.all.delivered += after.delivered.saturating_sub(before.delivered);
+        on.all.in_flight = on.all.in_flight - before.in_flight + after.in_flight;
+        if let Some(mut beside) = on.beside(now) {
+            beside.on_sent(now, sent);
             on.busy_until = beside.busy_until;
         }
+        let measured = on.meter.measure(now, &on.all, rtt);
+        if on.all.in_flight == 0 {
+            self.0.remove(path);
+        }
+        measured
     }
 
     /// A connection that had `before` under way on `path` is no longer there.
     pub fn leave(&mut self, path: &Locators, before: UnderWay) {
         let Some(on) = self.0.get_mut(path).filter(|_| before.in_flight > 0) else { return };
-        on.in_flight -= before.in_flight;
-        if on.in_flight == 0 {
+        on.all.in_flight -= before.in_flight;
+        if on.all.in_flight == 0 {
             self.0.remove(path);
         }
     }
@@ -61,14 +75,18 @@ impl SharedPaths {
 
     /// What others have under way on `path` beside a connection with `own` bytes in flight, if the rate is known.
     pub fn beside(&self, now: Instant, path: &Locators, own: u64) -> Option<Beside> {
-        self.0.get(path).filter(|on| on.in_flight > own)?.beside(now)
+        self.0.get(path).filter(|on| on.all.in_flight > own)?.beside(now)
     }
 }
 
 impl SharedPath {
+    fn new(now: Instant, rate: Option<Rate>) -> Self {
+        Self { all: UnderWay::default(), busy_until: now, rate, meter: Meter::default() }
+    }
+
     fn beside(&self, now: Instant) -> Option<Beside> {
         let rate = self.rate?;
-        let latest = now + rate.transmission_time(self.in_flight);
+        let latest = now + rate.transmission_time(self.all.in_flight);
         Some(Beside { rate, busy_until: self.busy_until.min(latest) })
     }
 }
@@ -87,12 +105,21 @@ mod tests {
     }
 
     fn under_way(sent: u64, in_flight: u64) -> UnderWay {
-        UnderWay { sent, in_flight }
+        UnderWay { sent, in_flight, delivered: sent - in_flight }
     }
 
     /// 1,000 bytes a millisecond.
     fn known() -> Option<Rate> {
         Some(Rate::from_mbps(8))
+    }
+
+    fn count(
+        shared: &mut SharedPaths,
+        now: Instant,
+        counts: [UnderWay; 2],
+        rate: impl FnOnce() -> Option<Rate>,
+    ) {
+        assert_eq!(shared.count(now, &path(1), counts, rate, || panic!("there is no queue")), None);
     }
 
     fn busy(shared: &SharedPaths, at: u64, own: u64) -> Option<Instant> {
@@ -102,12 +129,12 @@ mod tests {
     #[test]
     fn a_path_is_busy_with_what_all_gave_it_and_no_longer_than_with_what_is_in_flight() {
         let (mut shared, none) = (SharedPaths::default(), UnderWay::default());
-        shared.count(ms(0), &path(1), [none, under_way(3000, 3000)], known);
-        shared.count(ms(1), &path(1), [none, under_way(2000, 2000)], || panic!("it is known"));
+        count(&mut shared, ms(0), [none, under_way(3000, 3000)], known);
+        count(&mut shared, ms(1), [none, under_way(2000, 2000)], || panic!("it is known"));
         assert_eq!((busy(&shared, 1, 2000), busy(&shared, 1, 5000)), (Some(ms(5)), None), "nobody else");
         // All but 1,000 bytes arrived sooner than the known rate has it.
-        shared.count(ms(2), &path(1), [under_way(3000, 3000), under_way(3000, 0)], known);
-        shared.count(ms(2), &path(1), [under_way(2000, 2000), under_way(2000, 1000)], known);
+        count(&mut shared, ms(2), [under_way(3000, 3000), under_way(3000, 0)], known);
+        count(&mut shared, ms(2), [under_way(2000, 2000), under_way(2000, 1000)], known);
         assert_eq!(busy(&shared, 2, 0), Some(ms(3)));
         shared.leave(&path(1), under_way(2000, 1000));
         assert!(shared.0.is_empty());
@@ -116,10 +143,10 @@ mod tests {
     #[test]
     fn of_a_path_with_an_unknown_rate_nothing_is_told() {
         let mut shared = SharedPaths::default();
-        shared.count(ms(0), &path(1), [UnderWay::default(), under_way(3000, 3000)], || None);
+        count(&mut shared, ms(0), [UnderWay::default(), under_way(3000, 3000)], || None);
         assert_eq!(busy(&shared, 0, 0), None);
         shared.learn(&path(1), Rate::from_mbps(8));
-        shared.count(ms(0), &path(1), [under_way(3000, 3000), under_way(4000, 4000)], || None);
+        count(&mut shared, ms(0), [under_way(3000, 3000), under_way(4000, 4000)], || None);
         assert_eq!(busy(&shared, 0, 0), Some(ms(1)), "what left since");
     }
 }

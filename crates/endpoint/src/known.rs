@@ -92,6 +92,17 @@ impl KnownPaths {
         }
     }
 
+    /// Several connections [measured](crate::meter) `path` together, which is less exact: it counts if its rate is clearly higher than the
+    /// known one. Returns what is known then, if it did.
+    pub fn measured_together(&mut self, now: Instant, name: PathName, path: KnownPath) -> Option<KnownPath> {
+        let known = self.at(now, &name).map_or(Rate(0), |known| known.rate);
+        if path.rate.0 <= known.0 + known.0 / 8 {
+            return None;
+        }
+        self.measured(now, name, path, Duration::ZERO);
+        self.at(now, &name)
+    }
+
     /// `path` was measured `age` ago.
     pub fn insert(&mut self, now: Instant, name: PathName, path: KnownPath, age: Duration) {
         let busy = self.paths.get(&name).map(|(_, known)| (known.busy_since, known.busy_until));
@@ -219,6 +230,17 @@ mod tests {
         known.measured(at(601), name(1), path(5), Duration::ZERO);
         assert_eq!(known.at(at(602), &name(1)), Some(path(5)));
         assert_eq!(known.at(at(602), &name(2)), None);
+    }
+
+    #[test]
+    fn what_several_measured_together_counts_if_it_is_clearly_more() {
+        let mut known = KnownPaths::default();
+        for (found, counts) in [(40, Some(40)), (45, None), (46, Some(46)), (5, None)] {
+            assert_eq!(known.measured_together(at(1), name(1), path(found)), counts.map(path), "{found}");
+        }
+        known.measured(at(1), name(1), path(47), Duration::ZERO);
+        assert_eq!(known.at(at(1), &name(1)), Some(path(47)));
+        assert_eq!(known.measured_together(at(601), name(1), path(5)), Some(path(5)));
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod isn;
 mod known;
 mod lane;
 mod looks;
+mod meter;
 mod news;
 mod outlet;
 pub mod packet;

@@ -188,6 +188,8 @@ pub struct UnderWay {
     pub sent: u64,
     /// Bytes in flight: sent, and neither delivered nor taken for lost.
     pub in_flight: u64,
+    /// Bytes that were delivered.
+    pub delivered: u64,
 }
 
 /// How a controller spreads what leaves on a path.

@@ -13,20 +13,26 @@ impl Endpoint {
         self.hear_losses(now, index);
     }
 
-    /// Counts what a connection has under way on each of several paths; with one path there is nothing to choose.
+    /// Counts what a connection has under way on its paths, and keeps what it measured there together with others.
     #[inline]
     fn count_under_way(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.at(index).filter(|slot| !slot.retired) else { return };
-        let (cover, known, several) = (&self.cover, &self.known, slot.paths.len() > 1);
+        let (cover, known, connection) = (&self.cover, &mut self.known, &slot.connection);
         for (path, locators, counted) in slot.paths.counted() {
-            if !several {
-                self.shared.leave(locators, std::mem::take(counted));
-                continue;
-            }
-            let after = slot.connection.under_way(path);
+            let after = connection.under_way(path);
             let before = std::mem::replace(counted, after);
-            let rate = || Some(known.at(now, &name_of(cover, locators)?)?.rate);
-            self.shared.count(now, locators, [before, after], rate);
+            let at = || known.at(now, &name_of(cover, locators)?);
+            let rtt = || {
+                let own = connection.path_stats(path).min_rtt;
+                own.into_iter().chain(at().map(|known| known.rtt)).min()
+            };
+            let rate = || at().map(|known| known.rate);
+            let measured = self.shared.count(now, locators, [before, after], rate, rtt);
+            if let Some((measured, name)) = measured.zip(name_of(cover, locators))
+                && let Some(known) = known.measured_together(now, name, measured)
+            {
+                self.shared.learn(locators, known.rate);
+            }
         }
     }
 

@@ -275,8 +275,12 @@ impl SecurePath {
 
     /// Smallest round trip of a heartbeat, before there is one that of the exchange that made the path, if it was measured.
     fn round_trip(&self) -> Option<Duration> {
-        let exchange = self.heart.round_trip();
-        self.measured.delay.map(|delay| delay.times(2)).or((exchange > Duration::ZERO).then_some(exchange))
+        self.measured.delay.map(|delay| delay.times(2)).or(self.last_round_trip())
+    }
+
+    /// What a packet and its answer take now, if it was measured.
+    fn last_round_trip(&self) -> Option<Duration> {
+        Some(self.heart.round_trip()).filter(|rtt| *rtt > Duration::ZERO)
     }
 
     /// The path as connections have it.
@@ -290,6 +294,7 @@ impl SecurePath {
             carried: Some(mss(carried)),
             overhead: overhead + tcp,
             round_trip: self.round_trip(),
+            last_round_trip: self.last_round_trip(),
             ..PathConfig::default()
         }
     }

@@ -125,7 +125,7 @@ impl Connection {
         is_news
     }
 
-    /// How many bytes were sent on `path`, and how many are in flight there.
+    /// How many bytes were sent on `path`, are in flight there, and were delivered.
     #[inline]
     pub fn under_way(&self, path: PathId) -> UnderWay {
         self.engine.lanes().get(path).map_or_else(UnderWay::default, Lane::under_way)

@@ -71,6 +71,9 @@ pub struct PathConfig {
     /// Smallest round trip that heartbeats or another connection had there; nanoseconds. Schedulers use it until this
     /// connection has one of its own.
     pub round_trip: Option<Duration>,
+    /// What a packet and its answer took there last; nanoseconds. The first timeout is what it would be after such a round trip
+    /// (RFC 9040).
+    pub last_round_trip: Option<Duration>,
     /// What a connection measured here not long ago.
     pub known: Option<KnownPath>,
     /// Number of our link that it leaves by, if that is known: paths over one link share a bottleneck until measurements
@@ -102,6 +105,7 @@ impl Default for PathConfig {
             rate: None,
             one_way: None,
             round_trip: None,
+            last_round_trip: None,
             known: None,
             link: None,
             bottleneck: None,

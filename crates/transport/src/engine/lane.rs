@@ -131,10 +131,11 @@ impl Lane {
         self.estimator.rtt.srtt().map_or(Rate(0), |srtt| Rate::from_bytes_per(self.in_flight(), srtt))
     }
 
-    /// Bytes under way, and all that left.
+    /// Bytes under way, and all that left and were delivered.
     #[inline]
     pub(crate) fn under_way(&self) -> UnderWay {
-        UnderWay { sent: self.stats.bytes_sent, in_flight: self.in_flight() }
+        let (sent, delivered) = (self.stats.bytes_sent, self.stats.bytes_delivered);
+        UnderWay { sent, in_flight: self.in_flight(), delivered }
     }
 
     /// When the bottleneck, of this `rate`, will have sent what is under way: `in_flight` of ours, and what others have there.

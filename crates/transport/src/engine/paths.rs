@@ -43,7 +43,7 @@ impl Engine {
             aside: 0,
             beside: None,
             estimator: PathEstimator::new(self.rules.rto, config.rate, config.one_way, self.rules.trains)
-                .expecting(round_trip),
+                .expecting(round_trip, config.last_round_trip),
             stats: PathStats::default(),
             recovering: None,
             timeouts: 0,

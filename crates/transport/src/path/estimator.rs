@@ -60,9 +60,10 @@ impl PathEstimator {
         }
     }
 
-    /// The same; the smallest round trip that others had stands in for one of its own.
-    pub(crate) fn expecting(self, others_rtt: Option<Duration>) -> Self {
-        Self { others_rtt, ..self }
+    /// The same; the smallest round trip that others had stands in for one of its own, and the last one makes the first timeout.
+    pub(crate) fn expecting(mut self, smallest: Option<Duration>, last: Option<Duration>) -> Self {
+        last.into_iter().for_each(|rtt| self.rtt.expect(rtt));
+        Self { others_rtt: smallest, ..self }
     }
 
     /// A segment of `bytes` on the wire leaves; returns the mark it has to carry.

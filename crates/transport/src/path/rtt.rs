@@ -70,6 +70,12 @@ impl RttEstimator {
         base.times(1 << self.backoff.min(16)).min(self.limits.max)
     }
 
+    /// Others had this round trip: until the first sample the timeout is what it would be after it, if that is less.
+    pub(crate) fn expect(&mut self, rtt: Duration) {
+        let RtoLimits { initial, min, .. } = self.limits;
+        self.limits.initial = initial.min(rtt.times(3).max(min)); // (2.2) and (2.3): SRTT is R, RTTVAR R/2
+    }
+
     /// The timer of the SYN expired: until the first sample the timeout is 3 s at least (§5.7).
     pub(crate) fn after_lost_syn(&mut self) {
         self.limits.initial = self.limits.initial.max(Duration::from_secs(3));
@@ -131,6 +137,21 @@ mod tests {
 
     fn estimator(granularity: Duration) -> RttEstimator {
         RttEstimator::new(RtoLimits { initial: MS(1000), min: MS(200), max: MS(60_000), granularity })
+    }
+
+    #[test]
+    fn what_others_had_makes_the_first_timeout() {
+        let mut e = estimator(Duration::ZERO);
+        e.expect(MS(400));
+        assert_eq!(e.rto(), MS(1000), "no longer than without it");
+        e.expect(MS(100));
+        assert_eq!(e.rto(), MS(300));
+        e.back_off();
+        assert_eq!(e.rto(), MS(600));
+        e.expect(MS(10));
+        assert_eq!(e.rto(), MS(400));
+        e.after_lost_syn();
+        assert_eq!(e.rto(), MS(6000));
     }
 
     #[test]

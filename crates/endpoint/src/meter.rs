@@ -1,0 +1,122 @@
+//! The rate at which a path delivers what all connections together have under way there.
+//!
+//! Many connections, each too short to measure the path, can fill it together. What is under way for more than a round trip waits in a queue: as
+//! long as there is one, what is delivered is what the path carries.
+
+use std::collections::VecDeque;
+
+use polypath_transport::{KnownPath, UnderWay};
+use polypath_wire::{Duration, Instant, Rate};
+
+/// Acknowledgments come in bursts, so a rate is measured over at least this time and half a round trip,
+const SPAN: Duration = Duration::from_millis(10);
+/// and over at least so many bytes;
+const ENOUGH: u64 = 30_000;
+/// and over this time at most, unless a round trip is longer.
+const MOST: Duration = Duration::from_millis(100);
+/// Fewer bytes are no queue: their acknowledgments may be delayed.
+const QUEUE: u64 = 14_600;
+/// Shortest time between two looks at the path; else there are so many in a round trip.
+const SOON: Duration = Duration::from_millis(1);
+const LOOKS: u64 = 8;
+
+/// Measures one path.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    /// When to look at the path next.
+    next: Instant,
+    /// When it was looked at in the last round trip, and once before that; and what had left by then.
+    looks: VecDeque<(Instant, u64)>,
+    /// When there was a queue first, and when last; and what had been delivered by then.
+    full: Option<[(Instant, u64); 2]>,
+}
+
+impl Meter {
+    /// `all` was given to the path until now. Returns what the path carries, if that was measured; `rtt` tells its shortest round trip.
+    #[inline]
+    pub fn measure(
+        &mut self,
+        now: Instant,
+        all: &UnderWay,
+        rtt: impl FnOnce() -> Option<Duration>,
+    ) -> Option<KnownPath> {
+        let looks = now >= self.next && (all.in_flight >= QUEUE || !self.looks.is_empty());
+        if looks { self.look(now, all, rtt()?) } else { None }
+    }
+
+    #[cold]
+    fn look(&mut self, now: Instant, all: &UnderWay, rtt: Duration) -> Option<KnownPath> {
+        self.next = now + SOON.max(rtt.over(LOOKS));
+        let is_old = |at: Instant| now.since(at) >= rtt;
+        while self.looks.get(1).is_some_and(|(at, _)| is_old(*at)) {
+            self.looks.pop_front();
+        }
+        let before = self.looks.front().filter(|(at, _)| is_old(*at));
+        let waits = before.map_or(0, |(_, sent)| all.in_flight.saturating_sub(all.sent - sent));
+        self.looks.push_back((now, all.sent));
+        self.hear(now, waits >= QUEUE, all.delivered, rtt)
+    }
+
+    /// There is a queue now, or none, and `delivered` bytes arrived until now. Measures what a queue ends that lasted for long enough.
+    fn hear(&mut self, now: Instant, is_full: bool, delivered: u64, rtt: Duration) -> Option<KnownPath> {
+        if is_full {
+            self.full.get_or_insert([(now, delivered); 2])[1] = (now, delivered);
+        }
+        let [(since, before), (until, after)] = self.full?;
+        let (span, bytes) = (until.since(since), after - before);
+        if is_full && span < MOST.max(rtt) {
+            return None;
+        }
+        self.full = is_full.then_some([(now, delivered); 2]);
+        let is_enough = bytes >= ENOUGH && span >= SPAN.max(rtt.over(2));
+        is_enough.then(|| KnownPath { rate: Rate::from_bytes_per(bytes, span), rtt })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: u64 = 20;
+
+    /// What is measured, Mbit/s, and when, ms, if in each millisecond `sends` bytes leave, and of what is under way the path delivers at most
+    /// `carries`, a round trip later.
+    fn measured(sends: impl Fn(u64) -> u64, carries: u64) -> Vec<(u64, u64)> {
+        let (mut meter, mut all, mut queue) = (Meter::default(), UnderWay::default(), 0);
+        let mut on_way = VecDeque::from(vec![0; RTT as usize]);
+        let step = |ms| {
+            queue += sends(ms);
+            on_way.push_back(queue.min(carries));
+            queue -= queue.min(carries);
+            let arrives = on_way.pop_front()?;
+            all.sent += sends(ms);
+            all.delivered += arrives;
+            all.in_flight = all.sent - all.delivered;
+            let now = Instant::ZERO + Duration::from_millis(ms);
+            let path = meter.measure(now, &all, || Some(Duration::from_millis(RTT)))?;
+            assert_eq!(path.rtt, Duration::from_millis(RTT));
+            Some((path.rate.0 / 1_000_000, ms))
+        };
+        (0..500).filter_map(step).collect()
+    }
+
+    #[test]
+    fn a_queue_tells_the_rate_when_it_ends() {
+        let once = |bytes| measured(move |ms| if ms == 0 { bytes } else { 0 }, 1000);
+        assert_eq!(once(70_000), [(8, 75)]);
+        assert_eq!(once(40_000), [], "too little waited");
+    }
+
+    #[test]
+    fn a_queue_that_stands_tells_it_ten_times_a_second() {
+        let all = measured(|ms| if ms == 0 { 100_000 } else { 1000 }, 1000);
+        assert_eq!(all, [(8, 123), (8, 225), (8, 327), (8, 429)]);
+    }
+
+    /// Half of the rate is used, at once every ten milliseconds or evenly: nothing waits for long.
+    #[test]
+    fn what_does_not_fill_the_path_tells_nothing() {
+        assert_eq!(measured(|ms| if ms % 10 == 0 { 50_000 } else { 0 }, 10_000), []);
+        assert_eq!(measured(|_| 5000, 10_000), []);
+    }
+}
