@@ -13,7 +13,7 @@ use polypath_wire::{Duration, Instant, Rate};
 use crate::meter::Meter;
 use crate::paths::Locators;
 
-/// Paths on which connections with several of them have something in flight.
+/// Paths on which connections have something in flight.
 #[derive(Debug, Default)]
 pub(crate) struct SharedPaths(BTreeMap<Locators, SharedPath>);
 
