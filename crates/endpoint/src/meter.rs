@@ -8,17 +8,18 @@ use std::collections::VecDeque;
 use polypath_transport::{KnownPath, UnderWay};
 use polypath_wire::{Duration, Instant, Rate};
 
-/// Acknowledgments come in bursts, so a rate is measured over at least this time and half a round trip,
+/// A measurement takes at least this long, and half a round trip: acknowledgments come in bursts.
 const SPAN: Duration = Duration::from_millis(10);
-/// and over at least so many bytes;
+/// A measurement takes at least this many delivered bytes.
 const ENOUGH: u64 = 30_000;
-/// and over this time at most, unless a round trip is longer.
+/// A measurement ends after this time, or after a round trip if that is longer.
 const MOST: Duration = Duration::from_millis(100);
-/// Fewer bytes are no queue: their acknowledgments may be delayed.
+/// Fewer waiting bytes are not taken for a queue: only their acknowledgments may be late.
 const QUEUE: u64 = 14_600;
-/// Shortest time between two looks at the path; else there are so many in a round trip.
-const SOON: Duration = Duration::from_millis(1);
+/// The meter looks at the path this often in a round trip.
 const LOOKS: u64 = 8;
+/// The meter waits at least this long between two looks.
+const SOON: Duration = Duration::from_millis(1);
 
 /// Measures one path.
 #[derive(Debug, Default)]
@@ -57,7 +58,8 @@ impl Meter {
         self.hear(now, waits >= QUEUE, all.delivered, rtt)
     }
 
-    /// There is a queue now, or none, and `delivered` bytes arrived until now. Measures what a queue ends that lasted for long enough.
+    /// Hears whether there is a queue now, and that `delivered` bytes arrived until now. Returns a measurement when the queue is gone, or
+    /// has lasted for [`MOST`].
     fn hear(&mut self, now: Instant, is_full: bool, delivered: u64, rtt: Duration) -> Option<KnownPath> {
         if is_full {
             self.full.get_or_insert([(now, delivered); 2])[1] = (now, delivered);

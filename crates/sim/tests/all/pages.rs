@@ -128,8 +128,8 @@ fn associated(hops: [HopConfig; 2]) -> (World, [Path; 2]) {
     (world, paths)
 }
 
-/// Before, 200 of 30 kB took 1.22 times as long over the unequal paths as where one of 10 MB had measured them, and 200 of 10 kB over the
-/// equal ones 1.65 times: what the second path lost of the first ones waited a second for its first timeout.
+/// Where each measured for itself, this took 1.22 times as long over the unequal paths, and 1.65 times over the equal ones: there, objects
+/// that the second path lost waited for a first timeout of a second.
 #[test]
 fn those_too_short_to_measure_the_paths_measure_them_together() {
     for (hops, kilobytes) in [(unequal(), 30), (equal(50, 10), 10)] {
