@@ -113,9 +113,11 @@ impl Association {
         if self.replaces {
             return;
         }
-        if let Some(route) = self.routes.get(self.tries as usize % self.routes.len().max(1)) {
-            ctx.send(*route, &self.i1(ctx));
-        }
+        // The routes that were asked first, of which each may work by now, and of the others one in turn.
+        let (first, others) = self.routes.split_at(self.routes.len().min(PARALLEL_I1));
+        let next = others.get((self.tries as usize - 1) % others.len().max(1));
+        let i1 = self.i1(ctx);
+        first.iter().chain(next).for_each(|route| ctx.send(*route, &i1));
     }
 
     /// Sets the timer of I1 or I2.

@@ -21,6 +21,27 @@ fn met(peer: HipConfig, n: u8) -> Pair {
     pair
 }
 
+/// The peer comes up just after it was asked, and one pair of addresses works: a retry asks at the first pairs again, and at another one.
+#[test]
+fn a_peer_that_comes_up_is_met_at_the_first_retry_at_pairs_that_were_asked_before() {
+    let first = quick().retransmit;
+    for (works, within) in [(0, first), (1, first), (2, first), (3, first), (4, first.times(3))] {
+        let mut pair = Pair::new([today(), today()], [KeyKind::P256; 2]);
+        pair.set_network(|_| vec![]);
+        let hit = pair.hit(1);
+        pair.hosts[0].connect(pair.now, hit, (0..5).map(|n| route(0, n)).collect()).unwrap();
+        pair.run(MS(1));
+        pair.set_network(move |sent| {
+            let ends = [sent.route.local, sent.route.remote];
+            if ends.contains(&address(0, works)) { sent.intact() } else { vec![] }
+        });
+        pair.run(within - MS(2));
+        assert_eq!(pair.state(0), State::I1Sent, "{works}");
+        pair.run(MS(50));
+        assert_eq!(pair.state(0), State::Established, "{works}");
+    }
+}
+
 fn add(pair: &mut Pair, n: u8) {
     let (now, hit) = (pair.now, pair.hit(1));
     pair.hosts[0].add_path(now, hit, route(0, n));
