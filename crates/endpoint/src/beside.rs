@@ -20,8 +20,9 @@ pub(crate) struct SharedPaths(BTreeMap<Locators, SharedPath>);
 /// One of them.
 #[derive(Debug)]
 struct SharedPath {
-    /// What all gave it since nothing was in flight.
+    /// What all gave it since nothing was in flight, and how many have something in flight.
     all: UnderWay,
+    connections: u64,
     busy_until: Instant,
     rate: Option<Rate>,
     meter: Meter,
@@ -29,7 +30,7 @@ struct SharedPath {
 
 impl SharedPaths {
     /// A connection that had `before` under way on `path` now has `after`. If nothing was, `rate` says what the path is known to deliver.
-    /// Returns what all of them measured; `rtt` tells the path's shortest round trip.
+    /// Returns what all of them measured; `rtt` tells the connection's shortest round trip there.
     pub fn count(
         &mut self,
         now: Instant,
@@ -48,11 +49,13 @@ impl SharedPaths {
         on.all.sent += sent;
         on.all.delivered += after.delivered.saturating_sub(before.delivered);
         on.all.in_flight = on.all.in_flight - before.in_flight + after.in_flight;
+        on.connections += u64::from(after.in_flight > 0);
+        on.connections -= u64::from(before.in_flight > 0);
         if let Some(mut beside) = on.beside(now) {
             beside.on_sent(now, sent);
             on.busy_until = beside.busy_until;
         }
-        let measured = on.meter.measure(now, &on.all, rtt);
+        let measured = on.meter.measure(now, &on.all, on.connections, rtt);
         if on.all.in_flight == 0 {
             self.0.remove(path);
         }
@@ -63,6 +66,7 @@ impl SharedPaths {
     pub fn leave(&mut self, path: &Locators, before: UnderWay) {
         let Some(on) = self.0.get_mut(path).filter(|_| before.in_flight > 0) else { return };
         on.all.in_flight -= before.in_flight;
+        on.connections -= 1;
         if on.all.in_flight == 0 {
             self.0.remove(path);
         }
@@ -81,7 +85,7 @@ impl SharedPaths {
 
 impl SharedPath {
     fn new(now: Instant, rate: Option<Rate>) -> Self {
-        Self { all: UnderWay::default(), busy_until: now, rate, meter: Meter::default() }
+        Self { all: UnderWay::default(), connections: 0, busy_until: now, rate, meter: Meter::default() }
     }
 
     fn beside(&self, now: Instant) -> Option<Beside> {

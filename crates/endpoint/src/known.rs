@@ -93,10 +93,12 @@ impl KnownPaths {
     }
 
     /// Several connections [measured](crate::meter) `path` together, which is less exact: it counts if its rate is clearly higher than the
-    /// known one. Returns what is known then, if it did.
+    /// known one; else only a shorter round trip does. Returns what is known then, if it counted.
     pub fn measured_together(&mut self, now: Instant, name: PathName, path: KnownPath) -> Option<KnownPath> {
-        let known = self.at(now, &name).map_or(Rate(0), |known| known.rate);
-        if path.rate.0 <= known.0 + known.0 / 8 {
+        if let Some((_, on)) = self.paths.get_mut(&name).filter(|(until, _)| *until > now)
+            && path.rate.0 <= on.path.rate.0 + on.path.rate.0 / 8
+        {
+            on.path.rtt = on.path.rtt.min(path.rtt);
             return None;
         }
         self.measured(now, name, path, Duration::ZERO);
@@ -238,8 +240,11 @@ mod tests {
         for (found, counts) in [(40, Some(40)), (45, None), (46, Some(46)), (5, None)] {
             assert_eq!(known.measured_together(at(1), name(1), path(found)), counts.map(path), "{found}");
         }
+        let quick = |mbps| KnownPath { rtt: Duration::from_millis(20), ..path(mbps) };
+        assert_eq!(known.measured_together(at(1), name(1), quick(5)), None);
+        assert_eq!(known.at(at(1), &name(1)), Some(quick(46)), "a shorter round trip counts");
         known.measured(at(1), name(1), path(47), Duration::ZERO);
-        assert_eq!(known.at(at(1), &name(1)), Some(path(47)));
+        assert_eq!(known.at(at(1), &name(1)), Some(quick(47)));
         assert_eq!(known.measured_together(at(601), name(1), path(5)), Some(path(5)));
     }
 

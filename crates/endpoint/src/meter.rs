@@ -1,7 +1,7 @@
 //! The rate at which a path delivers what all connections together have under way there.
 //!
 //! Many connections, each too short to measure the path, can fill it together. What is under way for more than a round trip waits in a queue: as
-//! long as there is one, what is delivered is what the path carries.
+//! long as there is one, the path delivers what it carries, or less if acknowledgments are late: the rate is a lower bound.
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,9 @@ const SPAN: Duration = Duration::from_millis(10);
 const ENOUGH: u64 = 30_000;
 /// A measurement ends after this time, or after a round trip if that is longer.
 const MOST: Duration = Duration::from_millis(100);
-/// Fewer waiting bytes are not taken for a queue: only their acknowledgments may be late.
+/// Fewer waiting bytes are not taken for a queue, in all and for each connection: only their acknowledgments may be late.
 const QUEUE: u64 = 14_600;
+const QUEUE_EACH: u64 = 1460;
 /// The meter looks at the path this often in a round trip.
 const LOOKS: u64 = 8;
 /// The meter waits at least this long between two looks.
@@ -30,23 +31,36 @@ pub(crate) struct Meter {
     looks: VecDeque<(Instant, u64)>,
     /// When there was a queue first, and when last; and what had been delivered by then.
     full: Option<[(Instant, u64); 2]>,
+    /// Shortest round trip of a connection that began since nothing was under way.
+    rtt: Option<Duration>,
 }
 
 impl Meter {
-    /// `all` was given to the path until now. Returns what the path carries, if that was measured; `rtt` tells its shortest round trip.
+    /// `all` was given to the path until now, by that number of `connections` of which something is in flight. Returns what the path
+    /// carries, if that was measured; `rtt` tells the shortest round trip of the connection that reports.
     #[inline]
     pub fn measure(
         &mut self,
         now: Instant,
         all: &UnderWay,
+        connections: u64,
         rtt: impl FnOnce() -> Option<Duration>,
     ) -> Option<KnownPath> {
-        let looks = now >= self.next && (all.in_flight >= QUEUE || !self.looks.is_empty());
-        if looks { self.look(now, all, rtt()?) } else { None }
+        let is_due = now >= self.next || all.in_flight == 0;
+        let looks = is_due && (all.in_flight >= QUEUE || !self.looks.is_empty());
+        if looks { self.look(now, all, connections, rtt()) } else { None }
     }
 
     #[cold]
-    fn look(&mut self, now: Instant, all: &UnderWay, rtt: Duration) -> Option<KnownPath> {
+    fn look(
+        &mut self,
+        now: Instant,
+        all: &UnderWay,
+        connections: u64,
+        rtt: Option<Duration>,
+    ) -> Option<KnownPath> {
+        let rtt = rtt.into_iter().chain(self.rtt).min()?;
+        self.rtt = Some(rtt);
         self.next = now + SOON.max(rtt.over(LOOKS));
         let is_old = |at: Instant| now.since(at) >= rtt;
         while self.looks.get(1).is_some_and(|(at, _)| is_old(*at)) {
@@ -55,11 +69,11 @@ impl Meter {
         let before = self.looks.front().filter(|(at, _)| is_old(*at));
         let waits = before.map_or(0, |(_, sent)| all.in_flight.saturating_sub(all.sent - sent));
         self.looks.push_back((now, all.sent));
-        self.hear(now, waits >= QUEUE, all.delivered, rtt)
+        self.hear(now, waits >= QUEUE.max(connections * QUEUE_EACH), all.delivered, rtt)
     }
 
     /// Hears whether there is a queue now, and that `delivered` bytes arrived until now. Returns a measurement when the queue is gone, or
-    /// has lasted for [`MOST`].
+    /// has lasted for [`MOST`] or a round trip, whichever is longer.
     fn hear(&mut self, now: Instant, is_full: bool, delivered: u64, rtt: Duration) -> Option<KnownPath> {
         if is_full {
             self.full.get_or_insert([(now, delivered); 2])[1] = (now, delivered);
@@ -84,6 +98,12 @@ mod tests {
     /// What is measured, Mbit/s, and when, ms, if in each millisecond `sends` bytes leave, and of what is under way the path delivers at most
     /// `carries`, a round trip later.
     fn measured(sends: impl Fn(u64) -> u64, carries: u64) -> Vec<(u64, u64)> {
+        measured_by(1, sends, carries)
+    }
+
+    /// The same of that number of `connections`; every second look is by one whose own round trip is five times as long. Who has nothing in
+    /// flight does not report.
+    fn measured_by(connections: u64, sends: impl Fn(u64) -> u64, carries: u64) -> Vec<(u64, u64)> {
         let (mut meter, mut all, mut queue) = (Meter::default(), UnderWay::default(), 0);
         let mut on_way = VecDeque::from(vec![0; RTT as usize]);
         let step = |ms| {
@@ -93,9 +113,15 @@ mod tests {
             let arrives = on_way.pop_front()?;
             all.sent += sends(ms);
             all.delivered += arrives;
+            let was_idle = all.in_flight == 0;
             all.in_flight = all.sent - all.delivered;
+            if was_idle && all.in_flight == 0 {
+                meter = Meter::default();
+                return None;
+            }
             let now = Instant::ZERO + Duration::from_millis(ms);
-            let path = meter.measure(now, &all, || Some(Duration::from_millis(RTT)))?;
+            let rtt = Duration::from_millis(if ms % 2 == 0 { RTT } else { 5 * RTT });
+            let path = meter.measure(now, &all, connections, || Some(rtt))?;
             assert_eq!(path.rtt, Duration::from_millis(RTT));
             Some((path.rate.0 / 1_000_000, ms))
         };
@@ -107,6 +133,18 @@ mod tests {
         let once = |bytes| measured(move |ms| if ms == 0 { bytes } else { 0 }, 1000);
         assert_eq!(once(70_000), [(8, 75)]);
         assert_eq!(once(40_000), [], "too little waited");
+    }
+
+    /// At 100 Mbit/s all arrives between two looks.
+    #[test]
+    fn the_end_of_all_ends_a_measurement() {
+        assert_eq!(measured(|ms| if ms == 0 { 500_000 } else { 0 }, 12_500), [(100, 59)]);
+    }
+
+    #[test]
+    fn late_acknowledgments_of_many_connections_are_no_queue() {
+        let once = |connections| measured_by(connections, |ms| if ms == 0 { 70_000 } else { 0 }, 1000);
+        assert_eq!((once(20), once(40)), (vec![(8, 60)], vec![]));
     }
 
     #[test]

@@ -15,16 +15,18 @@ pub(super) const FIRST_EPHEMERAL_PORT: u16 = 49_152;
 impl Endpoint {
     /// Opens a connection to the peer's port `remote_port`: the SYN leaves on the first path, and the
     /// others join when it is answered. The peer must [accept paths](ListenConfig::accept_paths) if
-    /// there are several; an ordinary TCP resets the connection.
+    /// there are several; an ordinary TCP resets the connection. Data is [early](ConnectionConfig::early_data) only if the peer takes it:
+    /// others reset the connection when data overtakes the SYN.
     pub fn connect(
         &mut self,
         now: Instant,
-        config: ConnectionConfig,
+        mut config: ConnectionConfig,
         remote_port: u16,
         paths: &[(Locators, PathConfig)],
     ) -> Result<ConnectionHandle, OpenError> {
         let (first, _) = paths.first().ok_or(OpenError::NoPath)?;
         let ports = self.free_ports(remote_port, paths).ok_or(OpenError::InUse(*first))?;
+        config.early_data &= self.cover.takes_early_data(first.remote.ip());
         self.open(now, config, ports, paths)
     }
 

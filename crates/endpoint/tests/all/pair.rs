@@ -87,6 +87,25 @@ fn a_syn_that_tries_the_next_path_opens_one_connection() {
     assert_eq!(pair.read(SERVER, server), 100_000);
 }
 
+/// Nobody authenticates the peer: it would reset a connection whose data came before its SYN.
+#[test]
+fn no_data_is_early_without_an_association() {
+    let mut pair = Pair::listening(false);
+    let config = ConnectionConfig { early_data: true, ..Default::default() };
+    let paths = [(locators(0), Default::default())];
+    let mut syns = 0;
+    pair.lose(move |flying| {
+        let is_syn = flying.segment.header.flags.contains(TcpFlags::SYN);
+        syns += u32::from(is_syn);
+        is_syn && syns == 1
+    });
+    let client = pair.endpoints[CLIENT].connect(pair.now, config, PORT, &paths).unwrap();
+    pair.write(CLIENT, client, 5000);
+    pair.run(secs(5));
+    let server = pair.only(SERVER);
+    assert_eq!(pair.read(SERVER, server), 5000);
+}
+
 #[test]
 fn a_path_added_later_is_used_and_a_removed_one_is_not() {
     let mut pair = Pair::listening(true);
