@@ -104,6 +104,11 @@ impl Report {
         REPORT_LEN + RANGE_LEN * self.ranges.len()
     }
 
+    /// Keeps the highest ranges, as many as fit into `len` bytes; at least one.
+    pub fn fit(&mut self, len: usize) {
+        self.ranges.truncate((len.saturating_sub(REPORT_LEN) / RANGE_LEN).max(1));
+    }
+
     /// Writes the report to the start of `buf` and returns its length.
     pub fn emit(&self, buf: &mut [u8]) -> Result<usize, WireError> {
         let n = self.ranges.len();
@@ -216,6 +221,18 @@ mod tests {
         assert_eq!(shim.emit(&mut bytes), Ok(16));
         assert_eq!(bytes, [1, 0x82, 3, 4, 0, 5, 0, 6, 0, 0, 0, 7, 8, 9, 10, 11, 0, 0, 0, 0]);
         assert_eq!(Frame::parse(&bytes), Ok(Frame::Packet(shim)));
+    }
+
+    #[test]
+    fn a_report_that_must_be_short_keeps_its_highest_ranges() {
+        let ranges = vec![(9, 9), (5, 6), (1, 3)];
+        for (len, kept) in
+            [(1000, 3), (REPORT_LEN + 3 * RANGE_LEN, 3), (REPORT_LEN + 3 * RANGE_LEN - 1, 2), (0, 1)]
+        {
+            let mut report = Report { ranges: ranges.clone(), ..Report::default() };
+            report.fit(len);
+            assert_eq!(report.ranges, ranges[..kept], "{len}");
+        }
     }
 
     #[test]

@@ -5,12 +5,12 @@ use polypath_transport::{
     CloseReason, Connection, Event, Pattern, Payload, RecordFilter, Segment, State, Transmit,
 };
 use polypath_wire::tcp::TcpFlags;
-use polypath_wire::{Instant, PathId, Seq};
+use polypath_wire::{Instant, PathId, Rate, Seq};
 
 use crate::spec::{Close, End as EndSpec};
 
-/// Bytes received, written and acknowledged, and the state.
-pub type Progress = (u64, u64, u64, Option<State>);
+/// Bytes received, those that came early, written and acknowledged, and the state.
+pub type Progress = (u64, u64, u64, u64, Option<State>);
 
 /// An end.
 pub struct End {
@@ -86,8 +86,9 @@ impl End {
 
     /// What counts as progress: it changes, or something is wrong.
     pub fn progress(&self) -> Progress {
-        let acked = self.connection.as_ref().map_or(0, |c| c.stats().bytes_acked);
-        (self.received, self.written, acked, self.connection.as_ref().map(|c| c.state()))
+        let of = |c: &Connection| (c.stats().bytes_early, c.stats().bytes_acked);
+        let (early, acked) = self.connection.as_ref().map_or((0, 0), of);
+        (self.received, early, self.written, acked, self.connection.as_ref().map(|c| c.state()))
     }
 
     /// The next instant at which it wants to do something.
@@ -163,6 +164,10 @@ impl End {
         if let Some((_, pause)) = self.spec.read {
             self.next_read = now + pause;
         }
+        if self.spec.config.grow_window {
+            let pace = |(bytes, pause)| Rate::from_bytes_per(bytes, pause);
+            connection.grow_window(self.spec.read.map_or(Rate::from_mbps(10_000), pace));
+        }
         Ok(())
     }
 
@@ -231,7 +236,7 @@ impl End {
             return Err(format!("{seq:?} on {path:?}: {} in flight, window {}", stats.in_flight, stats.cwnd));
         }
         let data_end = segment.header.seq.plus(segment.payload.len() as u32);
-        match peer_edge {
+        match peer_edge.filter(|_| connection.state() != State::SynSent) {
             Some(edge) if edge.before(data_end) => {
                 Err(format!("sent up to {data_end:?}, the peer's edge is {edge:?}"))
             }
@@ -250,10 +255,11 @@ impl End {
         if !header.flags.contains(TcpFlags::ACK) || header.flags.contains(TcpFlags::RST) {
             return Ok(());
         }
-        if self.last_ack.is_some_and(|last| header.ack.before(last)) {
+        // a SYN that is sent again acknowledges no early data
+        if self.last_ack.is_some_and(|last| !syn && header.ack.before(last)) {
             return Err(format!("acknowledged {:?} after {:?}", header.ack, self.last_ack));
         }
-        self.last_ack = Some(header.ack);
+        self.last_ack = self.last_ack.filter(|_| syn).or(Some(header.ack));
         let scale = self.shift.filter(|_| !syn && peer_shift.is_some());
         let edge = header.ack.plus(u32::from(header.window) << scale.unwrap_or(0));
         let Some(before) = self.edge else {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Names of the features.
-pub const NAMES: [&str; 22] = [
+pub const NAMES: [&str; 24] = [
     "loss",
     "duplication",
     "reordering",
@@ -26,6 +26,8 @@ pub const NAMES: [&str; 22] = [
     "happenings",
     "links",
     "queues",
+    "options",
+    "proofs",
 ];
 
 pub const LOSS: usize = 0;
@@ -50,6 +52,8 @@ pub const KNOBS: usize = 18;
 pub const HAPPENINGS: usize = 19;
 pub const LINKS: usize = 20;
 pub const QUEUES: usize = 21;
+pub const OPTIONS: usize = 22;
+pub const PROOFS: usize = 23;
 
 /// A set of features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

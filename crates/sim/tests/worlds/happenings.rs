@@ -1,9 +1,12 @@
 //! What happens to a connection from outside: what an endpoint tells it.
 
-use polypath_transport::{Beside, Connection, FirstFlight, KnownPath};
+use polypath_transport::{Beside, Connection, FirstFlight, KnownPath, SchedulerConfig};
 use polypath_wire::{Duration, Instant, PathId, Rate, Seed};
 
 use crate::dice::Dice;
+
+/// No way there and back is longer, queues aside: no path seems quicker than it is.
+const LONG_TRIP: Duration = Duration::from_millis(500);
 
 /// Happens to the connection of `end` at that time of the world.
 #[derive(Clone, Debug)]
@@ -29,6 +32,16 @@ pub enum What {
     Beside(PathId, Option<(Rate, Duration)>),
     /// A turn in its first flight, so much later.
     Turn(PathId, KnownPath, u64, Duration),
+    /// The peer proved to be at its other end.
+    Proved(PathId),
+    /// Another scheduler chooses the paths.
+    Scheduler(SchedulerConfig),
+    /// What its queues hold is known.
+    Queues(PathId, Duration),
+    /// A heartbeat was answered after this time.
+    Answered(PathId, Duration),
+    /// The peer learns that it exists.
+    Announced(PathId),
 }
 
 /// Some, before `calm`; by then the memory is no longer short.
@@ -45,19 +58,26 @@ pub fn happenings(seed: Seed, paths: u64, calm: Instant) -> Vec<Happening> {
 }
 
 fn what(dice: &mut Dice, paths: u64) -> What {
+    use SchedulerConfig::{Blest, EarliestArrival, EarliestCompletion, Ecf, MinRtt, RoundRobin};
     let path = PathId(dice.below(paths) as u16);
     let rate = Rate(dice.scale(100_000, 1_000_000_000));
-    match dice.below(7) {
+    match dice.below(11) {
         0 => What::Memory(dice.scale(1000, 1_000_000)),
         1 => What::Moved(path),
         2 => What::Skipped(path),
         3 => What::Bottleneck(path, dice.below(3) as u32),
         4 => What::Spill(path, dice.chance(0.5)),
         5 => What::Beside(path, dice.chance(0.7).then(|| (rate, dice.millis(0, 500)))),
-        _ => {
+        6 => {
             let known = KnownPath { rate, rtt: dice.millis(1, 400) };
             What::Turn(path, known, dice.scale(1000, 1_000_000), dice.millis(0, 200))
         }
+        7 => {
+            What::Scheduler(dice.pick(&[RoundRobin, MinRtt, EarliestArrival, EarliestCompletion, Blest, Ecf]))
+        }
+        8 => What::Queues(path, dice.millis(0, 500)),
+        9 => What::Answered(path, LONG_TRIP + dice.millis(0, 1000)),
+        _ => What::Announced(path),
     }
 }
 
@@ -78,6 +98,11 @@ impl What {
                     to.start_path(now, path, FirstFlight { known, at: now + wait, bytes, rate: known.rate });
                 }
             }
+            Self::Proved(path) => to.path_proved(now, path),
+            Self::Scheduler(ref scheduler) => to.set_scheduler(scheduler.clone()),
+            Self::Queues(path, wait) => to.reveal_queues(now, path, wait),
+            Self::Answered(path, rtt) => to.path_answered(now, path, rtt),
+            Self::Announced(path) => to.announce(now, path),
         }
     }
 }

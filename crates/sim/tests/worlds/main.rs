@@ -1,6 +1,7 @@
 //! Random worlds: two ends, one to four paths, everything that can go wrong on the way. Whatever the
 //! world, every byte arrives exactly once and in order, nothing stalls (nobody is silent for longer than the
 //! largest timeout while anything is left to do), nothing is sent beyond a window, each hop accounts for its packets, and the same seed gives the same run.
+//! `packets.rs` says what holds of packets of somebody else's transport in each of them.
 //!
 //! `POLYPATH_WORLDS=100000 cargo test -p polypath-sim --test worlds` plays more of them (`make soak`),
 //! from `POLYPATH_FIRST_WORLD` on. `POLYPATH_WORLD=seed` plays one, `POLYPATH_WITHOUT=loss,flapping`
@@ -10,6 +11,8 @@ mod dice;
 mod end;
 mod features;
 mod happenings;
+mod hops;
+mod packets;
 mod play;
 mod segments;
 mod spec;
@@ -42,7 +45,9 @@ fn random_worlds() {
         println!("{:#?}", spec::Spec::generate(Seed(seed), off));
         let run = play(&spec::Spec::generate(Seed(seed), off), look);
         println!("{run:#?}");
-        return assert!(run.is_ok());
+        let packets = packets::play(&spec::Spec::generate(Seed(seed), off), look);
+        println!("{packets:#?}");
+        return assert!(run.is_ok() && packets.is_ok());
     }
     let (first, count) =
         (number("POLYPATH_FIRST_WORLD").unwrap_or(0), number("POLYPATH_WORLDS").unwrap_or(WORLDS));
@@ -81,9 +86,10 @@ fn random_worlds() {
 #[test]
 fn the_first_worlds_are_what_they_were() {
     let line = |seed| {
-        let outcome = play(&spec::Spec::generate(Seed(seed), Features::NONE), Look::Close);
-        let Outcome { packets, hash, .. } = outcome.expect("random_worlds says why not");
-        format!("{seed:>2} {packets:>6} packets {hash:016x}")
+        let spec = spec::Spec::generate(Seed(seed), Features::NONE);
+        let Outcome { packets, hash, .. } = play(&spec, Look::Close).expect("random_worlds says why not");
+        let of_others = packets::play(&spec, Look::Close).expect("random_worlds says why not");
+        format!("{seed:>2} {packets:>6} packets {hash:016x}, of others {of_others:016x}")
     };
     let table: Vec<_> = (0..KNOWN).map(line).collect();
     insta::assert_snapshot!(table.join("\n"));
@@ -106,6 +112,10 @@ fn check(seed: u64, off: Features) -> Result<Outcome, String> {
         let outcome = play(&spec, look)?;
         if twice && play(&spec, look)? != outcome {
             return Err("the same seed gave another run".to_owned());
+        }
+        let packets = packets::play(&spec, look)?;
+        if twice && packets::play(&spec, look)? != packets {
+            return Err("the same seed gave another run of packets".to_owned());
         }
         if twice && whole::play(&spec)? != whole::play(&spec)? {
             return Err("the same seed gave another run in the simulator".to_owned());

@@ -3,13 +3,13 @@
 use polypath_hop::{Change, Discipline, HopConfig, QueueLimit, Step};
 use polypath_transport::cc::{CcConfig, NewRenoConfig};
 use polypath_transport::sched::SchedulerConfig;
-use polypath_transport::{AckConfig, ConnectionConfig, KnownPath, PathConfig, TimeoutTakes};
-use polypath_transport::{DupackConfig, LossConfig, ThresholdConfig};
-use polypath_wire::{Duration, Instant, Rate, Seed, Seq};
+use polypath_transport::{AckConfig, AckReturn, ConnectionConfig, KnowledgeConfig, KnownPath, PathConfig};
+use polypath_transport::{DupackConfig, LossConfig, Segmentation, ThresholdConfig, TimeoutTakes};
+use polypath_wire::{Duration, Instant, PathId, Rate, Seed, Seq};
 
 use crate::dice::Dice;
 use crate::features::*;
-use crate::happenings::{Happening, happenings};
+use crate::happenings::{Happening, What, happenings};
 
 /// A world. End 0 connects to end 1.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub struct Path {
     pub config: PathConfig,
     pub joins: Option<Instant>,
     pub leaves: Option<Instant>,
+    /// Who joins does not send before the peer proved to be there.
+    pub unproved: bool,
 }
 
 /// One end with its application.
@@ -102,16 +104,41 @@ impl Spec {
         if matches!((ends[0].close, ends[1].close), (Close::AfterPeer, Close::AfterPeer)) {
             ends[0].close = Close::AtOnce; // or both would wait for ever
         }
+        let mut dice = Dice::new(seed.child("multi-route"));
+        if !off.has(OPTIONS) && dice.chance(0.1) {
+            ends.iter_mut().for_each(|end| (end.config.multi_route, end.config.early_data) = (true, false));
+        }
         let mut dice = Dice::new(seed.child("abort"));
         if !off.has(ABORT) && dice.chance(0.08) {
             ends[dice.below(2) as usize].abort = Some(Instant::ZERO + dice.millis(0, 10_000));
+            // whoever does not hear of it would look for ever whether a heartbeat is due
+            ends.iter_mut().for_each(|end| end.config.knowledge = KnowledgeConfig::default());
         }
         let mut dice = Dice::new(seed.child("happenings"));
         let happenings = match !off.has(HAPPENINGS) && dice.chance(0.3) {
             true => happenings(seed.child("happenings/which"), paths.len() as u64, calm),
             false => Vec::new(),
         };
-        Self { seed, paths, ends, happenings, calm }
+        let mut spec = Self { seed, paths, ends, happenings, calm };
+        if !off.has(PROOFS) {
+            spec.prove(&mut Dice::new(seed.child("proofs")));
+        }
+        spec
+    }
+}
+
+impl Spec {
+    /// At the other end of some paths that join the peer must prove to be first.
+    fn prove(&mut self, dice: &mut Dice) {
+        for (path, id) in self.paths.iter_mut().zip(0..) {
+            let Some(joins) = path.joins.filter(|_| dice.chance(0.4)) else { continue };
+            path.unproved = true;
+            for end in 0..2 {
+                let at = Instant(dice.between(joins.0, joins.0.max(self.calm.0)));
+                self.happenings.push(Happening { at, end, what: What::Proved(PathId(id)) });
+            }
+        }
+        self.happenings.sort_by_key(|happening| happening.at);
     }
 }
 
@@ -148,7 +175,7 @@ fn path(seed: Seed, off: Features, calm: Instant) -> Path {
     if !off.has(LINKS) && dice.chance(0.3) {
         know(&mut dice, &mut config);
     }
-    Path { hops, config, joins: None, leaves: None }
+    Path { hops, config, joins: None, leaves: None, unproved: false }
 }
 
 /// What an endpoint knows of a path.
@@ -163,6 +190,7 @@ fn know(dice: &mut Dice, config: &mut PathConfig) {
     config.link = dice.chance(0.5).then(|| dice.below(2) as u32);
     config.bottleneck = dice.chance(0.3).then(|| dice.below(2) as u32);
     config.overhead = dice.pick(&[0, 52, 100]);
+    config.last_round_trip = dice.chance(0.3).then(|| dice.millis(1, 400));
 }
 
 fn hop(seed: Seed, off: Features, calm: Instant, mss: u32) -> HopConfig {
@@ -278,6 +306,10 @@ fn end(seed: Seed, off: Features) -> End {
     if !off.has(KNOBS) && dice.chance(0.2) {
         turn(&mut dice, &mut end.config);
     }
+    let mut dice = Dice::new(seed.child("options"));
+    if !off.has(OPTIONS) && dice.chance(0.3) {
+        opt(&mut dice, &mut end.config);
+    }
     let mut dice = Dice::new(seed.child("window"));
     if !off.has(WINDOW) && dice.chance(0.4) {
         end.config.receive_buffer = dice.scale(200, 200_000);
@@ -332,6 +364,30 @@ fn turn(dice: &mut Dice, config: &mut ConnectionConfig) {
         CcConfig::FastOneWindow(Default::default()),
         CcConfig::RmTcp(Default::default()),
     ]);
+}
+
+/// What few ends have, each if it goes with the rest.
+fn opt(dice: &mut Dice, config: &mut ConnectionConfig) {
+    let heartbeat = dice.millis(10, 2000);
+    let close_late = dice.chance(0.5).then(|| dice.millis(1, 500));
+    let knowledge =
+        KnowledgeConfig { heartbeat, marks: dice.chance(0.5), close_late, close_on_loss: dice.chance(0.5) };
+    let unread = dice.scale(1000, 100_000);
+    let options: [&dyn Fn(&mut ConnectionConfig); 6] = [
+        &|c| c.early_data = true,
+        &|c| c.ecn = true,
+        &|c| c.ack_return = AckReturn::RoundRobin,
+        &|c| c.segmentation = Segmentation::Offload,
+        &|c| c.knowledge = knowledge,
+        &|c| (c.grow_window, c.unread_window) = (true, Some(unread)),
+    ];
+    for option in options {
+        let mut with = config.clone();
+        option(&mut with);
+        if dice.chance(0.3) && with.check(None).is_ok() {
+            *config = with;
+        }
+    }
 }
 
 /// What hosts have, or else others that they may have.

@@ -2,7 +2,7 @@
 //! loop of our own. One direction, and the paths that are there from the beginning.
 
 use polypath_sim::{ClockConfig, FlowConfig, HostConfig, Via, World, WorldConfig};
-use polypath_transport::RecordFilter;
+use polypath_transport::{ConnectionConfig, RecordFilter};
 use polypath_wire::{Duration, Instant};
 
 use crate::spec::{End, Spec};
@@ -30,7 +30,9 @@ pub fn play(spec: &Spec) -> Result<u128, String> {
     }
     world.trace(false, true);
     let (name, bytes) = ("bulk".to_owned(), Some(spec.ends[0].send));
-    let [sender, receiver] = [0, 1].map(|i| spec.ends[i].config.clone());
+    // Its applications open no windows.
+    let [sender, receiver] =
+        [0, 1].map(|i| ConnectionConfig { grow_window: false, ..spec.ends[i].config.clone() });
     let flow = FlowConfig { name, paths, bytes, sender, receiver, ..FlowConfig::default() };
     let flow = world.flow(flow).map_err(|e| fail(&e))?;
     world.run(Instant::ZERO + LIMIT);

@@ -31,9 +31,8 @@ pub(super) struct Handshake {
     pub scaling: bool,
     /// The path that the SYN or SYN-ACK goes on.
     pub path: PathId,
-    /// When the first one left, and the paths of all that did.
-    pub began_at: Instant,
-    pub sent_on: Vec<PathId>,
+    /// The path of each that left, and when it did.
+    pub sent: Vec<(PathId, Instant)>,
     /// Timeouts.
     pub attempts: u32,
     /// It is due.
@@ -54,8 +53,7 @@ impl Handshake {
             our_shift: if config.window_scaling { fitting } else { 0 },
             peer_shift: 0,
             path: PathId::FIRST,
-            began_at: Instant::ZERO,
-            sent_on: Vec::new(),
+            sent: Vec::new(),
             attempts: 0,
             due: false,
             early: config.early_data && !config.multi_route,

@@ -16,6 +16,9 @@ const DEFAULT_MSS: u32 = 536;
 /// Timestamps take 12 bytes of each data segment (RFC 7323 appendix A).
 const TIMESTAMPS_LEN: u32 = 12;
 
+/// SYNs or SYN-ACKs that are remembered.
+const MOST_SENT: usize = 16;
+
 /// The multi-route option takes 8 bytes of each segment.
 const MULTI_ROUTE_LEN: u32 = 8;
 
@@ -44,10 +47,9 @@ impl Connection {
         }
         let answer = self.state == State::SynReceived;
         let path = self.path_for_answer(self.handshake.path);
-        if self.handshake.sent_on.is_empty() {
-            self.handshake.began_at = now;
+        if self.handshake.sent.len() < MOST_SENT {
+            self.handshake.sent.push((path, now));
         }
-        self.handshake.sent_on.push(path);
         *segment = self.bare_segment(now, path, self.handshake.isn, TcpFlags::SYN);
         segment.header.window = self.receiver.buffer.window().min(65_535) as u16;
         if answer {
@@ -162,7 +164,7 @@ impl Connection {
         } else {
             self.state = State::SynReceived; // simultaneous open
             self.handshake.early = false;
-            self.handshake.sent_on.clear();
+            self.handshake.sent.clear();
             self.start_handshake(now, path);
         }
     }
@@ -175,11 +177,15 @@ impl Connection {
         self.sender.holds_fin = false;
         let told = self.state == State::SynReceived && self.handshake.early;
         self.state = State::Established;
-        if self.handshake.sent_on == [path] || self.answers_first(answer) {
-            let rtt = now.since(self.handshake.began_at);
-            self.engine.measured(now, path, rtt);
-        } else {
-            self.engine.after_lost_syns(now, path, self.lost_syns(path));
+        let sent = std::mem::take(&mut self.handshake.sent);
+        match self.answered_first(&sent, answer) {
+            // The round trip is that of the path that was asked, as with data: its way there, and the way back of whichever path brought
+            // the answer.
+            Some((first, sent)) => self.engine.measured(now, first, now.since(sent)),
+            None => {
+                let lost = sent.iter().filter(|(on, _)| *on == path).count().saturating_sub(1);
+                self.engine.after_lost_syns(now, path, lost as u32);
+            }
         }
         if self.config.keep_alive > Duration::ZERO {
             self.engine.timers.set(Timer::KEEP_ALIVE, now + self.config.keep_alive);
@@ -192,17 +198,13 @@ impl Connection {
         }
     }
 
-    /// How many SYNs or SYN-ACKs on `path`, which was answered, went before and were not answered in time.
-    fn lost_syns(&self, path: PathId) -> u32 {
-        let sent = self.handshake.sent_on.iter().filter(|p| **p == path).count();
-        sent.saturating_sub(1) as u32
-    }
-
-    /// Whether `answer`, which completes the handshake, is to the first SYN or SYN-ACK of several: then none was lost,
-    /// the way is longer than its timer, and the round trip is known (RFC 7323 §4).
-    fn answers_first(&self, answer: &Segment) -> bool {
+    /// The first of the SYNs or SYN-ACKs that were `sent`, if `answer`, which completes the handshake, is to it for certain: then none was
+    /// lost, the way may be longer than its timer, and the round trip is known (RFC 7323 §4).
+    fn answered_first(&self, sent: &[(PathId, Instant)], answer: &Segment) -> Option<(PathId, Instant)> {
+        let (first, others) = sent.split_first()?;
         let timestamps = answer.header.options.timestamps.filter(|_| self.handshake.timestamps);
-        timestamps.is_some_and(|t| t.echo == self.clock(self.handshake.began_at))
+        let answers = |sent: &(PathId, Instant)| timestamps.is_some_and(|t| t.echo == self.clock(sent.1));
+        (others.is_empty() || answers(first) && !others.iter().any(answers)).then_some(*first)
     }
 
     /// Timestamps for a segment that leaves now on `path`.

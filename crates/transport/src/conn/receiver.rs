@@ -271,6 +271,6 @@ impl Receiver {
 
     /// By how much the window must grow to be worth telling.
     fn worth_telling(&self) -> u64 {
-        self.peer_segment.min(self.capacity / 2).max(1)
+        self.peer_segment.min(self.opened.min(self.limit) / 2).max(1)
     }
 }

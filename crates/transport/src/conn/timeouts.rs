@@ -64,6 +64,7 @@ impl Connection {
     fn on_probe(&mut self, now: Instant, path: PathId) {
         if self.engine.path_state(path) == PathState::Failed {
             match self.engine.is_silent(path) {
+                _ if self.state == State::SynSent => {} // there is nothing to acknowledge yet, and SYNs go on each path
                 true => self.ask_silent(now, path),
                 false => self.send_probe(now, path),
             }

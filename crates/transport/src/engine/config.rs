@@ -71,8 +71,8 @@ pub struct PathConfig {
     /// Smallest round trip that heartbeats or another connection had there; nanoseconds. Schedulers use it until this
     /// connection has one of its own.
     pub round_trip: Option<Duration>,
-    /// What a packet and its answer took there last; nanoseconds. The first timeout is what it would be after such a round trip
-    /// (RFC 9040).
+    /// What a packet and its answer take there now, by heartbeats or other connections; nanoseconds. The first timeout is what it would
+    /// be after such a round trip, and never longer than without (RFC 9040).
     pub last_round_trip: Option<Duration>,
     /// What a connection measured here not long ago.
     pub known: Option<KnownPath>,

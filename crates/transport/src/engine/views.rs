@@ -112,7 +112,7 @@ impl Engine {
             };
             view.room = own.min(left);
             if in_flight == 0 {
-                view.room = view.room.max(view.mss.into()); // nothing else could open a window below a segment
+                view.room = view.room.max(view.mss.into()); // a window below a segment would stay closed: no acknowledgment is due
             }
         }
     }

@@ -22,8 +22,8 @@ const GIVEN_UP: usize = 1024;
 pub(super) struct Sent {
     /// Transmissions judged lost.
     given_up: BTreeMap<u64, Transmission>,
-    /// The last question, while it is not answered.
-    pub asked: Option<u64>,
+    /// The first question and the last, while none is answered: the next may leave before an answer can be here.
+    asked: Option<(u64, u64)>,
     /// The peer's clock, as in its last report: µs without the wrap.
     clock: u64,
     /// Marks of congestion that were reported.
@@ -47,6 +47,18 @@ impl Sent {
             }
             _ => 0,
         }
+    }
+
+    /// A question left as `number`. Returns the one before, if it is not answered.
+    pub(super) fn asks(&mut self, number: u64) -> Option<u64> {
+        let (first, last) = self.asked.unzip();
+        self.asked = Some((first.unwrap_or(number), number));
+        last
+    }
+
+    /// The peer has `highest`: whether that answers a question.
+    fn answers(&mut self, highest: u64) -> bool {
+        self.asked.take_if(|(first, _)| *first <= highest).is_some()
     }
 
     /// Takes out what was judged lost and is in `range`.
@@ -84,8 +96,7 @@ impl PacketFlow {
         ranges.iter().for_each(|range| came(&mut self.paths[path].kept, *range));
         let sent = &mut self.paths[path].sent;
         let late: Vec<_> = ranges.iter().flat_map(|range| sent.late(*range)).collect();
-        let answered =
-            sent.asked.take_if(|asked| ranges.iter().any(|r| (r.0..=r.1).contains(asked))).is_some();
+        let answered = sent.answers(highest);
         let marks = sent.marks(report.ecn.marked);
         self.stats.marked += u64::from(marks);
         if marks > 0 && self.engine.heeds_marks() {

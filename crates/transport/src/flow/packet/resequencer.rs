@@ -34,8 +34,8 @@ pub(super) struct Resequencer {
 /// One flow.
 #[derive(Debug, Default)]
 struct Flow {
-    /// Highest number that was handed on.
-    highest: u64,
+    /// Highest number that was handed on or given up.
+    highest: Option<u64>,
     /// When a packet of it came last.
     heard: Instant,
     /// What waits, by its number.
@@ -54,10 +54,10 @@ impl Flow {
     fn release(&mut self, ready: &mut VecDeque<Packet>) -> u64 {
         let mut bytes = 0;
         while let Some(first) = self.held.first_entry()
-            && first.get().previous <= self.highest
+            && Some(first.get().previous) <= self.highest
         {
             let (number, held) = first.remove_entry();
-            self.highest = self.highest.max(number);
+            self.highest = self.highest.max(Some(number));
             bytes += held.packet.bytes.len() as u64;
             ready.push_back(held.packet);
         }
@@ -109,18 +109,23 @@ impl Resequencer {
         packet: Packet,
     ) {
         self.make_place(packet.flow);
-        let (known, patience) = (self.flows.contains_key(&packet.flow), self.patience(packet.repaired));
+        let patience = self.patience(packet.repaired);
         let flow = self.flows.entry(packet.flow).or_default();
         flow.heard = now;
-        let waits = |previous: &u64| if known { *previous > flow.highest } else { missing };
-        match previous.filter(waits).filter(|_| number > flow.highest) {
+        let waits = |previous: &u64| match flow.highest {
+            Some(highest) => *previous > highest,
+            None => missing || flow.held.contains_key(previous),
+        };
+        match previous.filter(waits).filter(|_| Some(number) > flow.highest) {
             Some(previous) => {
                 self.held += packet.bytes.len() as u64;
-                let until = now + patience;
+                // A packet that came earlier and is next in order waits no longer because of this one.
+                let behind = flow.held.range(number..).next().map(|(_, behind)| behind.until);
+                let until = behind.into_iter().fold(now + patience, Instant::min);
                 flow.held.insert(number, Held { packet, previous, until });
             }
             None => {
-                flow.highest = flow.highest.max(number);
+                flow.highest = flow.highest.max(Some(number));
                 self.ready.push_back(packet);
                 self.held -= flow.release(&mut self.ready);
             }
@@ -221,7 +226,7 @@ impl Resequencer {
 
 /// What the first packet of `flow` waits for does not come; returns the bytes that are ready.
 fn skip(flow: &mut Flow, ready: &mut VecDeque<Packet>) -> u64 {
-    let missing = flow.held.first_key_value().map_or(0, |(_, held)| held.previous);
+    let missing = flow.first().map(|(_, held)| held.previous);
     flow.highest = flow.highest.max(missing);
     flow.release(ready)
 }

@@ -43,8 +43,10 @@ impl PacketFlow {
     }
 
     fn next_report(&mut self, now: Instant) -> Option<Leaving> {
+        let views = self.engine.views();
         self.paths.iter_mut().find_map(|Path { path, receipts, .. }| {
-            let report = receipts.report(now)?;
+            let mut report = receipts.report(now)?;
+            report.fit(views[*path].mss as usize);
             Some(Leaving { path: *path, ecn: Ecn::None, what: What::Report(report) })
         })
     }
@@ -53,7 +55,7 @@ impl PacketFlow {
     /// the window does not hold it back.
     fn ask(&mut self, now: Instant, path: PathId) -> Leaving {
         let number = self.engine.send_free(now, path, ASK);
-        if let Some(before) = self.paths[path].sent.asked.replace(number) {
+        if let Some(before) = self.paths[path].sent.asks(number) {
             self.engine.forget(path, before);
         }
         Leaving { path, ecn: Ecn::None, what: What::Ask(Ask { number: self.on_wire(path, number) }) }

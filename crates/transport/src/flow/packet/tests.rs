@@ -127,6 +127,29 @@ fn a_path_that_dies_fails_and_is_used_again_when_it_is_back() {
 }
 
 #[test]
+fn a_path_that_got_longer_than_its_questions_are_apart_works_again() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 10)]);
+    bench.fill_until(at(2000), 1);
+    bench.wire.links[1].ways[0].lossy = 1;
+    bench.fill_until(at(5000), 1);
+    assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Failed);
+    bench.wire.links[1].ways[0].lossy = 0;
+    bench.wire.links[1].delay = MS(3000);
+    bench.fill_until(at(20_000), 1);
+    assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Active);
+}
+
+/// The way back carries small packets only, and losses make reports long.
+#[test]
+fn a_report_is_no_longer_than_its_path_carries() {
+    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10).losing(7)]);
+    bench.ends[1].path_carries(Instant::ZERO, PathId(0), 60);
+    bench.fill_until(at(5000), 1);
+    let (sent, out) = (bench.ends[0].stats(), bench.out.len());
+    assert!(out > 100 && sent.lost.abs_diff(bench.dropped()) <= 2, "{out} came, {sent:?}");
+}
+
+#[test]
 fn the_last_packets_of_a_burst_are_known_to_be_lost_before_any_timeout() {
     let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 20)]);
     (0..10).for_each(|number| assert!(bench.push(1, 0, number)));

@@ -43,6 +43,18 @@ fn an_initial_window_leaves_before_the_answer_and_its_acknowledgments_open_the_w
     assert_eq!(pair.end(CLIENT).path_stats(polypath_wire::PathId::FIRST).retransmissions, 0);
 }
 
+#[test]
+fn nothing_is_acknowledged_before_the_answer_even_if_a_path_seems_dead() {
+    let config = ConnectionConfig { fail_silent: true, ..early() };
+    let mut pair = Pair::connecting(config.clone(), config, &[20, 20]);
+    pair.script(|f| if f.path.0 == 0 { Edit::Lose } else { Edit::Pass });
+    pair.write(CLIENT, 5000);
+    pair.run_until_received(SERVER, 5000);
+    let answered = pair.times(SERVER, |f| f.path.0 == 1)[0] + 20;
+    let acks = pair.times(CLIENT, |f| f.has(TcpFlags::ACK));
+    assert!(acks[0] >= answered, "{acks:?}, and the answer came at {answered} ms");
+}
+
 /// RFC 9293 §3.10.7.4: a host that does not know of early data drops segments without ACK.
 #[test]
 fn a_peer_that_does_not_know_of_it_gets_everything_once_after_the_handshake() {

@@ -108,29 +108,45 @@ fn a_way_longer_than_the_first_timeout() {
 }
 
 /// RFC 6298 §3 (Karn): the round trip is that of the first SYN and SYN-ACK, from when they left, not from when they were
-/// wanted; if they went again, timestamps tell whether they are meant.
+/// wanted; if they went again, timestamps tell whether they are meant, unless both left in one tick of that clock.
 #[test]
 fn the_round_trip_begins_when_the_syn_leaves() {
     let (ports, paths) = (Ports::default(), [PathConfig::default()]);
     let path = PathId::FIRST;
     let half = |ms: u64| Instant(ms * 1_000_000 + 500_000);
-    for (timestamps, again) in [(true, false), (false, false), (true, true), (false, true)] {
+    let (later, in_one_tick) = (Some(half(31)), Some(half(25) + Duration::from_micros(300)));
+    let cases = [(true, None), (false, None), (true, later), (false, later), (true, in_one_tick)];
+    for (timestamps, again) in cases {
         let config = ConnectionConfig { timestamps, ..prompt() };
         let mut client = Connection::connect(half(0), config.clone(), ports, ISN[CLIENT], &paths);
         let syn = client.poll_transmit(half(3)).unwrap().segment;
         let mut server = Connection::accept(half(20), config, ports, ISN[SERVER], &paths, path, &syn);
         let answer = server.poll_transmit(half(25)).unwrap().segment;
-        if again {
-            server.handle(half(30), path, syn);
-            assert!(server.poll_transmit(half(31)).is_some());
+        if let Some(again) = again {
+            server.handle(half(25), path, syn);
+            assert!(server.poll_transmit(again).is_some());
         }
         client.handle(half(40), path, answer);
         let last = client.poll_transmit(half(40)).unwrap().segment;
         server.handle(half(60), path, last);
         let srtt = [&client, &server].map(|c| c.path_stats(path).srtt);
-        let known = timestamps || !again;
-        assert_eq!(srtt, [Some(ms(37)), known.then_some(ms(35))], "timestamps {timestamps}, again {again}");
+        let known = again.is_none() || timestamps && again == later;
+        assert_eq!(srtt, [Some(ms(37)), known.then_some(ms(35))], "timestamps {timestamps}, again {again:?}");
     }
+}
+
+#[test]
+fn the_round_trip_is_that_of_the_path_that_was_asked() {
+    let (ports, paths) = (Ports::default(), [PathConfig::default(), PathConfig::default()]);
+    let [asked, other] = [PathId(0), PathId(1)];
+    let mut client = Connection::connect(at(0), prompt(), ports, ISN[CLIENT], &paths);
+    let syn = client.poll_transmit(at(0)).unwrap().segment;
+    let mut server = Connection::accept(at(10), prompt(), ports, ISN[SERVER], &paths, asked, &syn);
+    let answer = server.poll_transmit(at(10)).unwrap().segment;
+    client.handle(at(20), asked, answer);
+    let last = client.poll_transmit(at(20)).unwrap().segment;
+    server.handle(at(90), other, last);
+    assert_eq!([asked, other].map(|path| server.path_stats(path).srtt), [Some(ms(80)), None]);
 }
 
 /// Data on another path may complete the handshake before its own acknowledgment does: no SYN was lost.

@@ -77,6 +77,16 @@ fn a_window_that_grows_holds_what_leaves_in_eight_round_trips_and_never_shrinks(
     }
 }
 
+/// A window that is smaller than a segment is advertised again once it is read.
+#[test]
+fn a_window_below_a_segment_does_not_stay_closed() {
+    let config = ConnectionConfig { grow_window: true, unread_window: Some(500), ..limited() };
+    let mut pair = Pair::connecting(config.clone(), config, &[20]);
+    pair.write(CLIENT, 5000);
+    pair.run_until(at(10_000));
+    assert_eq!(pair.received[SERVER], 5000);
+}
+
 #[test]
 fn the_window_of_a_near_peer_holds_what_leaves_in_40_ms() {
     let mut pair = Pair::connecting(limited(), ConnectionConfig { grow_window: true, ..limited() }, &[1]);

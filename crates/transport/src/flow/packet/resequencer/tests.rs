@@ -90,6 +90,37 @@ fn a_gap_is_given_up_after_the_difference_of_the_delays() {
 }
 
 #[test]
+fn what_came_first_waits_no_longer_for_what_came_in_front_of_it() {
+    let mut bench = Bench::new();
+    bench.repaired = true;
+    bench.take(100, FAST, 7, 0);
+    assert_eq!(bench.take(101, FAST, 7, 3), Vec::<u8>::new());
+    assert_eq!(bench.take(250, SLOW, 7, 2), Vec::<u8>::new(), "1 is missing");
+    assert_eq!(bench.resequencer.next_timeout(), Some(MS(301)));
+    bench.resequencer.on_timeout(MS(301));
+    assert_eq!(bench.ready(), [2, 3]);
+}
+
+#[test]
+fn the_very_first_packet_is_waited_for() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.take(100, FAST, 7, 2), Vec::<u8>::new());
+    assert_eq!(bench.take(101, FAST, 7, 1), Vec::<u8>::new());
+    assert_eq!(bench.take(120, SLOW, 7, 0), [0, 1, 2]);
+}
+
+/// The flow was forgotten after a pause.
+#[test]
+fn nobody_waits_for_what_came_before_the_flow_was_forgotten() {
+    let mut bench = Bench::new();
+    bench.take(100, FAST, 7, 0);
+    assert!(!bench.resequencer.forget(MS(200)));
+    assert_eq!(bench.take(300, FAST, 7, 2), Vec::<u8>::new(), "1 is missing");
+    assert_eq!(bench.take(300, FAST, 7, 3), Vec::<u8>::new(), "2 waits");
+    assert_eq!(bench.take(301, FAST, 7, 1), [1, 2, 3], "0 came long ago");
+}
+
+#[test]
 fn no_flow_waits_for_another() {
     let mut bench = Bench::new();
     bench.take(100, FAST, 7, 0);

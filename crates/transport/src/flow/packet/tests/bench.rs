@@ -184,6 +184,8 @@ impl Bed for Bench {
         while let Some(leaving) = self.ends[from].poll_transmit(self.now) {
             let frame = leaving.to_bytes();
             assert_eq!(frame.len(), leaving.len());
+            let largest = self.ends[from].largest().unwrap_or_default() as usize + Shim::LEN;
+            assert!(frame.len() <= largest, "{} bytes leave, {largest} are carried", frame.len());
             let path = self.ends[from].path_stats(leaving.path);
             let most = if frame.len() > PACKET { path.cwnd } else { u64::MAX };
             assert!(path.in_flight <= most, "no packet leaves beyond the window: {path:?}");
