@@ -31,18 +31,34 @@ def in_turns(ways, n):
     return list(ways)[:: 1 if n % 2 == 0 else -1]
 
 
+def fresh(stack, binaries):
+    """Daemons that have carried nothing: the ways through them, and over path 1."""
+    beds = {name: stack.enter_context(Bed(FIBRE_LTE)) for name in binaries}
+    for name, bed in beds.items():
+        Tunnel(bed, binary=binaries[name])
+    first = beds["polypath up"]
+    ways = {name: (bed, INNER[1]) for name, bed in beds.items()} | {"TCP, path 1": (first, first.links[0][1])}
+    for bed, address in ways.values():
+        serve(bed, address)
+    return ways
+
+
 def tunnel_pages(runs):
-    """Seconds that HTTP connections take over links 2, many at a time and one after the other: before larger transfers, after one of
-    30 MB, and after 100 of 200 kB. They go through the daemons and over path 1, in turns; $POLYPATH_BEFORE adds another version."""
+    """Seconds that HTTP connections take over links 2, many at a time and one after the other: through daemons that have carried nothing
+    (others in each round), after one of 30 MB, and after 100 of 200 kB. They go through the daemons and over path 1, in turns;
+    $POLYPATH_BEFORE adds another version."""
     binaries = {"polypath up": BINARY} | ({f"polypath up, {BEFORE}": BEFORE} if BEFORE else {})
+    many, few = ("200 connections of 30 kB, 20 at a time", 200, 20, 30_000), ("10 of 30 kB, one after the other", 10, 1, 30_000)
+    for what, *numbers in many, few:
+        took = {}
+        for n in range(runs):
+            with ExitStack() as stack:
+                ways = fresh(stack, binaries)
+                for name in in_turns(ways, n):
+                    took.setdefault(name, []).append(get(*ways[name], *numbers))
+        table(f"daemons that have carried nothing: {what}, s", took)
     with ExitStack() as stack:
-        beds = {name: stack.enter_context(Bed(FIBRE_LTE)) for name in binaries}
-        for name, bed in beds.items():
-            Tunnel(bed, binary=binaries[name])
-        first = beds["polypath up"]
-        ways = {name: (bed, INNER[1]) for name, bed in beds.items()} | {"TCP, path 1": (first, first.links[0][1])}
-        for bed, address in ways.values():
-            serve(bed, address)
+        ways = fresh(stack, binaries)
 
         def pages(what, *numbers):
             took = {}
@@ -51,9 +67,6 @@ def tunnel_pages(runs):
                     took.setdefault(name, []).append(get(*ways[name], *numbers))
             table(f"{what}, s", took)
 
-        many, few = ("200 connections of 30 kB, 20 at a time", 200, 20, 30_000), ("10 of 30 kB, one after the other", 10, 1, 30_000)
-        pages(*many)
-        pages(*few)
         for way in ways.values():
             get(*way, 1, 1, 30_000_000)
         print("\nafter one of 30 MB:")

@@ -92,7 +92,7 @@ impl Config {
         let mut doubts: Vec<_> = self.paths.unmatched().into_iter().map(in_vain).collect();
         if interfaces.iter().all(|interface| interface.used == Use::Excluded) {
             let why =
-                if interfaces.is_empty() { "none has a usable address" } else { "[paths] excludes all" };
+                if interfaces.is_empty() { "none has a usable address" } else { "[paths] leaves out all" };
             doubts.push(format!("no interface carries paths: {why} (`polypath check` lists them)"));
         }
         doubts

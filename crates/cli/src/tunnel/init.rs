@@ -92,7 +92,7 @@ fn plan(args: &InitArgs) -> Result<Plan, Failure> {
 /// What more there is to do for it, or may be a mistake.
 fn hints(args: &InitArgs, config: &Config) {
     if !args.only.is_empty() {
-        config.doubts(&config.interfaces()).iter().for_each(|doubt| eprintln!("{doubt}"));
+        config.doubts(&config.interfaces()).iter().for_each(|doubt| eprintln!("warning: {doubt}"));
     }
     if args.behind.iter().any(|net| net.prefix_len() == 0) {
         eprintln!("the other host has to forward and masquerade: docs/operations.md has the commands");

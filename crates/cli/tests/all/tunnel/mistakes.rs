@@ -130,7 +130,7 @@ fn a_daemon_over_whose_interfaces_nothing_goes_says_so() {
         assert!(done.status.success(), "{done:?}");
         String::from_utf8(done.stdout).unwrap()
     };
-    let warning = "no interface carries paths: [paths] excludes all";
+    let warning = "no interface carries paths: [paths] leaves out all";
     wait("a warning", || ask("log").contains(warning));
     ask("reload");
     wait("another one", || ask("log").matches(warning).count() == 2);
