@@ -30,14 +30,14 @@ struct SharedPath {
 
 impl SharedPaths {
     /// A connection that had `before` under way on `path` now has `after`. If nothing was, `rate` says what the path is known to deliver.
-    /// Returns what all of them measured; `rtt` tells the connection's shortest round trip there.
+    /// Returns what all of them measured; `rtts` tells the connection's shortest round trip there, and the known one.
     pub fn count(
         &mut self,
         now: Instant,
         path: &Locators,
         [before, after]: [UnderWay; 2],
         rate: impl FnOnce() -> Option<Rate>,
-        rtt: impl FnOnce() -> Option<Duration>,
+        rtts: impl FnOnce() -> [Option<Duration>; 2],
     ) -> Option<KnownPath> {
         if before == after {
             return None;
@@ -55,7 +55,7 @@ impl SharedPaths {
             beside.on_sent(now, sent);
             on.busy_until = beside.busy_until;
         }
-        let measured = on.meter.measure(now, &on.all, on.connections, rtt);
+        let measured = on.meter.measure(now, &on.all, on.connections, rtts);
         if on.all.in_flight == 0 {
             self.0.remove(path);
         }

@@ -98,6 +98,9 @@ impl KnownPaths {
         if let Some((_, on)) = self.paths.get_mut(&name).filter(|(until, _)| *until > now)
             && path.rate.0 <= on.path.rate.0 + on.path.rate.0 / 8
         {
+            if !on.is_long(path.rtt) {
+                on.seen = on.seen.max(Some(now));
+            }
             on.path.rtt = on.path.rtt.min(path.rtt);
             return None;
         }

@@ -1,7 +1,7 @@
 //! The rate at which a path delivers what all connections together have under way there.
 //!
 //! Many connections, each too short to measure the path, can fill it together. What is under way for more than a round trip waits in a queue: as
-//! long as there is one, the path delivers what it carries, or less if acknowledgments are late: the rate is a lower bound.
+//! long as there is one, the path delivers what it carries. Late acknowledgments make that seem less, and bursts of them more.
 
 use std::collections::VecDeque;
 
@@ -31,24 +31,23 @@ pub(crate) struct Meter {
     looks: VecDeque<(Instant, u64)>,
     /// When there was a queue first, and when last; and what had been delivered by then.
     full: Option<[(Instant, u64); 2]>,
-    /// Shortest round trip of a connection that began since nothing was under way.
-    rtt: Option<Duration>,
 }
 
 impl Meter {
     /// `all` was given to the path until now, by that number of `connections` of which something is in flight. Returns what the path
-    /// carries, if that was measured; `rtt` tells the shortest round trip of the connection that reports.
+    /// carries, if that was measured; `rtts` tells the shortest round trip of the connection that reports, and the known one: what waits
+    /// is judged by the shorter one.
     #[inline]
     pub fn measure(
         &mut self,
         now: Instant,
         all: &UnderWay,
         connections: u64,
-        rtt: impl FnOnce() -> Option<Duration>,
+        rtts: impl FnOnce() -> [Option<Duration>; 2],
     ) -> Option<KnownPath> {
         let is_due = now >= self.next || all.in_flight == 0;
         let looks = is_due && (all.in_flight >= QUEUE || !self.looks.is_empty());
-        if looks { self.look(now, all, connections, rtt()) } else { None }
+        if looks { self.look(now, all, connections, rtts()) } else { None }
     }
 
     #[cold]
@@ -57,10 +56,9 @@ impl Meter {
         now: Instant,
         all: &UnderWay,
         connections: u64,
-        rtt: Option<Duration>,
+        [own, known]: [Option<Duration>; 2],
     ) -> Option<KnownPath> {
-        let rtt = rtt.into_iter().chain(self.rtt).min()?;
-        self.rtt = Some(rtt);
+        let rtt = own.into_iter().chain(known).min()?;
         self.next = now + SOON.max(rtt.over(LOOKS));
         let is_old = |at: Instant| now.since(at) >= rtt;
         while self.looks.get(1).is_some_and(|(at, _)| is_old(*at)) {
@@ -69,12 +67,13 @@ impl Meter {
         let before = self.looks.front().filter(|(at, _)| is_old(*at));
         let waits = before.map_or(0, |(_, sent)| all.in_flight.saturating_sub(all.sent - sent));
         self.looks.push_back((now, all.sent));
-        self.hear(now, waits >= QUEUE.max(connections * QUEUE_EACH), all.delivered, rtt)
+        let measured = self.hear(now, waits >= QUEUE.max(connections * QUEUE_EACH), all.delivered, rtt);
+        measured.map(|rate| KnownPath { rate, rtt: own.unwrap_or(rtt) })
     }
 
     /// Hears whether there is a queue now, and that `delivered` bytes arrived until now. Returns a measurement when the queue is gone, or
     /// has lasted for [`MOST`] or a round trip, whichever is longer.
-    fn hear(&mut self, now: Instant, is_full: bool, delivered: u64, rtt: Duration) -> Option<KnownPath> {
+    fn hear(&mut self, now: Instant, is_full: bool, delivered: u64, rtt: Duration) -> Option<Rate> {
         if is_full {
             self.full.get_or_insert([(now, delivered); 2])[1] = (now, delivered);
         }
@@ -85,7 +84,7 @@ impl Meter {
         }
         self.full = is_full.then_some([(now, delivered); 2]);
         let is_enough = bytes >= ENOUGH && span >= SPAN.max(rtt.over(2));
-        is_enough.then(|| KnownPath { rate: Rate::from_bytes_per(bytes, span), rtt })
+        is_enough.then(|| Rate::from_bytes_per(bytes, span))
     }
 }
 
@@ -121,8 +120,9 @@ mod tests {
             }
             let now = Instant::ZERO + Duration::from_millis(ms);
             let rtt = Duration::from_millis(if ms % 2 == 0 { RTT } else { 5 * RTT });
-            let path = meter.measure(now, &all, connections, || Some(rtt))?;
-            assert_eq!(path.rtt, Duration::from_millis(RTT));
+            let path =
+                meter.measure(now, &all, connections, || [Some(rtt), Some(Duration::from_millis(RTT))])?;
+            assert_eq!(path.rtt, rtt, "that of the connection");
             Some((path.rate.0 / 1_000_000, ms))
         };
         (0..500).filter_map(step).collect()

@@ -21,9 +21,10 @@ impl Endpoint {
         for (path, locators, counted) in slot.paths.counted() {
             let after = connection.under_way(path);
             let before = std::mem::replace(counted, after);
-            let rtt = || connection.path_stats(path).min_rtt;
-            let rate = || Some(known.at(now, &name_of(cover, locators)?)?.rate);
-            let measured = self.shared.count(now, locators, [before, after], rate, rtt);
+            let at = || known.at(now, &name_of(cover, locators)?);
+            let rtts = || [connection.path_stats(path).min_rtt, at().map(|known| known.rtt)];
+            let rate = || at().map(|known| known.rate);
+            let measured = self.shared.count(now, locators, [before, after], rate, rtts);
             if let Some((measured, name)) = measured.zip(name_of(cover, locators))
                 && let Some(known) = known.measured_together(now, name, measured)
             {
