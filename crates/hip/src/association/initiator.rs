@@ -24,7 +24,7 @@ const TRIES_AT_ONCE: u64 = 1 << 14;
 const TURN: Duration = Duration::from_millis(1);
 /// Most proposals of ours that may still be answered.
 const MOST_DRAFTS: usize = 8;
-/// I1 goes to this many addresses at once, and later to one at a time (RFC 7401 §6.6.1).
+/// I1 goes to this many pairs of addresses at once, and when it is repeated to these and one other (RFC 7401 §6.6.1).
 const PARALLEL_I1: usize = 3;
 
 /// An R1 that we are answering: its puzzle is being solved.
