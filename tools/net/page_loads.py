@@ -4,6 +4,7 @@ import statistics
 import sys
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from bed import Bed, Link
@@ -49,24 +50,23 @@ def tunnel_pages(runs):
     $POLYPATH_BEFORE adds another version."""
     binaries = {"polypath up": BINARY} | ({f"polypath up, {BEFORE}": BEFORE} if BEFORE else {})
     many, few = ("200 connections of 30 kB, 20 at a time", 200, 20, 30_000), ("10 of 30 kB, one after the other", 10, 1, 30_000)
-    for what, *numbers in many, few:
+
+    def pages(what, *numbers, ways):
+        """`ways` makes or has the ways of a round."""
         took = {}
         for n in range(runs):
             with ExitStack() as stack:
-                ways = fresh(stack, binaries)
-                for name in in_turns(ways, n):
-                    took.setdefault(name, []).append(get(*ways[name], *numbers))
-        table(f"daemons that have carried nothing: {what}, s", took)
+                each = ways(stack)
+                for name in in_turns(each, n):
+                    took.setdefault(name, []).append(get(*each[name], *numbers))
+        table(f"{what}, s", took)
+
+    print("\ndaemons that have carried nothing:")
+    pages(*many, ways=lambda stack: fresh(stack, binaries))
+    pages(*few, ways=lambda stack: fresh(stack, binaries))
     with ExitStack() as stack:
         ways = fresh(stack, binaries)
-
-        def pages(what, *numbers):
-            took = {}
-            for n in range(runs):
-                for name in in_turns(ways, n):
-                    took.setdefault(name, []).append(get(*ways[name], *numbers))
-            table(f"{what}, s", took)
-
+        pages = partial(pages, ways=lambda _: ways)
         for way in ways.values():
             get(*way, 1, 1, 30_000_000)
         print("\nafter one of 30 MB:")

@@ -68,13 +68,18 @@ impl Known {
     /// A connection measured `path` at that time. The highest rate and the shortest round trip count: connections may have sent less than
     /// the path carries, and waited for what others sent. Returns whether that is a rate to go by.
     fn hear(&mut self, at: Instant, path: KnownPath) -> bool {
-        if !self.is_long(path.rtt) {
-            self.seen = self.seen.max(Some(at));
-        }
-        self.path.rtt = self.path.rtt.min(path.rtt);
+        self.hear_trip(at, path.rtt);
         let counts = path.rate >= self.path.rate;
         self.path.rate = self.path.rate.max(path.rate);
         counts
+    }
+
+    /// A connection had a round trip of `rtt` at that time.
+    fn hear_trip(&mut self, at: Instant, rtt: Duration) {
+        if !self.is_long(rtt) {
+            self.seen = self.seen.max(Some(at));
+        }
+        self.path.rtt = self.path.rtt.min(rtt);
     }
 }
 
@@ -98,10 +103,7 @@ impl KnownPaths {
         if let Some((_, on)) = self.paths.get_mut(&name).filter(|(until, _)| *until > now)
             && path.rate.0 <= on.path.rate.0 + on.path.rate.0 / 8
         {
-            if !on.is_long(path.rtt) {
-                on.seen = on.seen.max(Some(now));
-            }
-            on.path.rtt = on.path.rtt.min(path.rtt);
+            on.hear_trip(now, path.rtt);
             return None;
         }
         self.measured(now, name, path, Duration::ZERO);

@@ -122,7 +122,7 @@ mod tests {
             let rtt = Duration::from_millis(if ms % 2 == 0 { RTT } else { 5 * RTT });
             let path =
                 meter.measure(now, &all, connections, || [Some(rtt), Some(Duration::from_millis(RTT))])?;
-            assert_eq!(path.rtt, rtt, "that of the connection");
+            assert_eq!(path.rtt, rtt, "the connection's own");
             Some((path.rate.0 / 1_000_000, ms))
         };
         (0..500).filter_map(step).collect()

@@ -23,6 +23,10 @@ const SILENCE: Duration = Duration::from_secs(61);
 /// A report is put off for no longer.
 const LONGEST_REPORT: Duration = Duration::from_millis(10);
 
+/// Events of one world, and of one instant.
+const MOST: u64 = MOST_TURNS / 10;
+const MOST_AT_ONCE: u64 = 20_000;
+
 /// A frame on the way.
 #[derive(Clone, Debug)]
 struct Flying {
@@ -62,7 +66,7 @@ pub fn play(spec: &Spec, look: Look) -> Result<u64, String> {
         world.now = world.now.max(next);
         world.turn()?;
         turns += 1;
-        if turns > MOST_TURNS / 10 || still > 20_000 {
+        if turns > MOST || still > MOST_AT_ONCE {
             return Err(format!("spins at {:?}: {}", world.now, world.summary()));
         }
     }
@@ -74,10 +78,8 @@ impl World<'_> {
     fn next_event(&self) -> Option<Instant> {
         let hops = self.hops.iter().flatten().filter_map(Hop::next_event);
         let ends = self.ends.iter().filter_map(End::next_event);
-        let join = self.spec.paths.get(self.joined).map(|p| p.joins.unwrap_or_default());
-        let happening = self.spec.happenings.get(self.happened).map(|h| h.at);
-        let leave = self.spec.paths.iter().zip(&self.gone).filter(|(_, gone)| !**gone);
-        hops.chain(ends).chain(join).chain(happening).chain(leave.filter_map(|(p, _)| p.leaves)).min()
+        let change = self.spec.next_change(self.joined, self.happened, &self.gone);
+        hops.chain(ends).chain(change).min()
     }
 
     fn turn(&mut self) -> Result<(), String> {

@@ -125,11 +125,9 @@ impl<'a> World<'a> {
     fn next_event(&self) -> Option<Instant> {
         let hops = self.hops.iter().flatten().filter_map(Hop::next_event);
         let ends = self.ends.iter().filter_map(|e| e.next_event(self.now));
-        let open = !self.ends.iter().all(End::is_closed);
-        let join = self.spec.paths.get(self.joined).and_then(|p| p.joins).filter(|_| open);
-        let happening = self.spec.happenings.get(self.happened).map(|h| h.at).filter(|_| open);
-        let leave = self.spec.paths.iter().zip(&self.gone).filter(|(_, gone)| open && !**gone);
-        hops.chain(ends).chain(join).chain(happening).chain(leave.filter_map(|(p, _)| p.leaves)).min()
+        let is_open = !self.ends.iter().all(End::is_closed);
+        let change = self.spec.next_change(self.joined, self.happened, &self.gone).filter(|_| is_open);
+        hops.chain(ends).chain(change).min()
     }
 
     fn turn(&mut self) -> Result<(), String> {

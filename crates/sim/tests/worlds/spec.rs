@@ -128,6 +128,14 @@ impl Spec {
 }
 
 impl Spec {
+    /// When the next path joins or leaves, or something happens: so many joined and happened before, and those paths are `gone`.
+    pub fn next_change(&self, joined: usize, happened: usize, gone: &[bool]) -> Option<Instant> {
+        let join = self.paths.get(joined).map(|path| path.joins.unwrap_or_default());
+        let happening = self.happenings.get(happened).map(|happening| happening.at);
+        let stay = self.paths.iter().zip(gone).filter(|(_, gone)| !**gone);
+        stay.filter_map(|(path, _)| path.leaves).chain(join).chain(happening).min()
+    }
+
     /// At the other end of some paths that join the peer must prove to be first.
     fn prove(&mut self, dice: &mut Dice) {
         for (path, id) in self.paths.iter_mut().zip(0..) {

@@ -179,8 +179,7 @@ impl Connection {
         self.state = State::Established;
         let sent = std::mem::take(&mut self.handshake.sent);
         match self.answered_first(&sent, answer) {
-            // The round trip is that of the path that was asked, as with data: its way there, and the way back of whichever path brought
-            // the answer.
+            // The SYN's path is measured, as data's is. The answer may have come on another path, and its way back counts.
             Some((first, sent)) => self.engine.measured(now, first, now.since(sent)),
             None => {
                 let lost = sent.iter().filter(|(on, _)| *on == path).count().saturating_sub(1);

@@ -112,14 +112,20 @@ fn what_leaves_twice_fills_no_window_beyond_what_it_allows() {
     assert!(stats.copies > 1000 && bench.share(MS(5000)) > 0.6, "{}: {stats:?}", bench.share(MS(5000)));
 }
 
-#[test]
-fn a_path_that_dies_fails_and_is_used_again_when_it_is_back() {
+/// Two paths at 5 s, of which the second died and failed, and is back now.
+fn failed() -> Bench {
     let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 10)]);
     bench.fill_until(at(2000), 1);
     bench.wire.links[1].ways[0].lossy = 1;
     bench.fill_until(at(5000), 1);
     assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Failed);
     bench.wire.links[1].ways[0].lossy = 0;
+    bench
+}
+
+#[test]
+fn a_path_that_dies_fails_and_is_used_again_when_it_is_back() {
+    let mut bench = failed();
     let before = bench.ends[0].path_stats(PathId(1)).bytes_delivered;
     bench.fill_until(at(8000), 1);
     assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Active);
@@ -128,12 +134,7 @@ fn a_path_that_dies_fails_and_is_used_again_when_it_is_back() {
 
 #[test]
 fn a_path_that_got_longer_than_its_questions_are_apart_works_again() {
-    let mut bench = Bench::new(&PacketConfig::default(), &[link(10, 10), link(10, 10)]);
-    bench.fill_until(at(2000), 1);
-    bench.wire.links[1].ways[0].lossy = 1;
-    bench.fill_until(at(5000), 1);
-    assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Failed);
-    bench.wire.links[1].ways[0].lossy = 0;
+    let mut bench = failed();
     bench.wire.links[1].delay = MS(3000);
     bench.fill_until(at(20_000), 1);
     assert_eq!(bench.ends[0].path_state(PathId(1)), PathState::Active);
